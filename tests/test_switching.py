@@ -146,3 +146,26 @@ def test_prepared_labels_of_another_type_or_number():
   more = Defense(prepare=lambda key, x, labels: jnp.ones((4, 3)))
   with pytest.raises(Misfit, match='mine: prepare must return as many columns'):
     switching.one_of(0, [none(), more], ['', 'mine']).prepare(KEY, None, LABELS)
+
+
+@pytest.mark.parametrize('which', [2, -1, 0.5, True, jnp.int32(7)])
+def test_there_is_none_of_another_number(which):
+  """Past the last it was the last, and before the first it was the first."""
+  with pytest.raises(ValueError, match=r'which must be a whole number'):
+    switching.one_of(which, [none(), ready('iso')])
+
+
+@pytest.mark.parametrize('members', [[], [none], (d for d in (none(), none))])
+def test_what_is_no_defense_is_refused(members):
+  with pytest.raises(ValueError, match='one_of: '):
+    switching.one_of(0, members)
+
+
+def test_whole_labels_are_softened_as_others():
+  """Rounded to whole numbers again they were zeros: samples without a label."""
+  members = [ready('kdk'), ready('label_dp')]
+  soften = jax.jit(switching.one_of(0, members).prepare)
+  x = jnp.arange(4.0)[:, None]
+  np.testing.assert_array_equal(
+      soften(KEY, x, LABELS.astype(int)), soften(KEY, x, LABELS)
+  )

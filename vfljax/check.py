@@ -21,17 +21,19 @@ class Misfit(ValueError):
   """
 
 
-def at_least(name: str, value: Any, low: float) -> None:
-  """Passes if `value`, or every entry of it, is finite and `low` or more.
+def at_least(
+    name: str, value: Any, low: float, *, many: bool = False
+) -> None:
+  """Passes if `value` is finite and `low` or more; `many`: as in `inside`.
 
   Raises:
     ValueError: if not.
   """
-  inside(name, value, low, np.inf, open_high=True)
+  inside(name, value, low, np.inf, open_high=True, many=many)
 
 
 def above(name: str, value: Any, low: float) -> None:
-  """Passes if `value`, or every entry of it, is finite and more than `low`.
+  """Passes if `value` is finite and more than `low`.
 
   Raises:
     ValueError: if not.
@@ -42,19 +44,27 @@ def above(name: str, value: Any, low: float) -> None:
 def inside(
     name: str, value: Any, low: float, high: float, *,
     open_low: bool = False, open_high: bool = False, kind: str = 'a number',
+    many: bool = False,
 ) -> None:
-  """Passes if `value`, or every entry of it, is between `low` and `high`.
+  """Passes if `value` is a number between `low` and `high`.
 
   Args:
     name: What the caller calls the argument.
-    value: A number, an array or a traced value; the last always passes.
+    value: A number or a traced one, which passes whatever it is.
     low: The smallest value allowed, or the bound below it if `open_low`.
     high: The largest value allowed, or the bound above it if `open_high`.
     kind: For the message: 'a number', 'an integer', ...
+    many: Whether `value` may be an array, of which every entry has to pass. A
+      strength that is one would be stretched over a gradient's columns.
 
   Raises:
-    ValueError: if `value` is not a number, NaN or outside.
+    ValueError: if `value` is not a number, NaN or outside, or several.
   """
+  if not many and np.ndim(value):
+    raise ValueError(
+        f'{name} must be {kind}; got several, of shape {np.shape(value)}: take '
+        'one at a time.'
+    )
   if isinstance(value, Tracer):
     return
   above = np.greater if open_low else np.greater_equal
@@ -67,14 +77,17 @@ def inside(
     )
 
 
-def whole(name: str, value: Any, low: float, high: float = np.inf) -> None:
+def whole(
+    name: str, value: Any, low: float, high: float = np.inf, *,
+    many: bool = False,
+) -> None:
   """As `inside`, [low, high], of whole numbers, 3.0 being one.
 
   Raises:
     ValueError: if `value`, or an entry of it, is no such number.
   """
   kind, endless = 'a whole number', high == np.inf
-  inside(name, value, low, high, open_high=endless, kind=kind)
+  inside(name, value, low, high, open_high=endless, kind=kind, many=many)
   if not isinstance(value, Tracer) and np.any(np.asarray(value) % 1):
     raise ValueError(f'{name} must be {kind}; got {value!r}.')
 

@@ -21,7 +21,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, floating
 from vfljax.types import Array, Key
 
 LogQ = Callable[[Array, Array], Array]
@@ -92,8 +92,11 @@ def negatives(key: Key, y: Array, weights: Array | None = None) -> Array:
     y: [samples, ...].
     weights: [samples], how likely each row is, not all 0; uniform by default.
   """
+  y = jnp.asarray(y)  # Traced numbers index no NumPy.
   if weights is None:
     return y[jax.random.randint(key, (len(y),), 0, len(y))]
+  # Draws in half precision often tie, and the first rows would win.
+  weights = floating(weights)
   return y[jax.random.categorical(key, jnp.log(weights), shape=(len(y),))]
 
 
@@ -165,6 +168,7 @@ def _shares(weights: Array | None, like: Array) -> Array:
     raise ValueError('There are no samples to estimate information from.')
   if weights is None:
     return jnp.full((count,), 1 / count, common_type(like, 1.0))
+  weights = floating(weights)  # In half precision they would not sum to 1.
   total = weights.sum()  # 0 where no row is a sample: then none counts.
   return weights / jnp.where(total > 0, total, 1)
 

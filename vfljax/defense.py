@@ -16,6 +16,7 @@ from vfljax.check import Misfit
 from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
 from vfljax.numerics import floating
 from vfljax.returned import checked, is_real
+from vfljax.samples import reals
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [
@@ -39,7 +40,7 @@ def each(
       [batch, width], whatever the embedding's shape. Parties get independent
       keys. Gradients in half precision arrive as float32, since sums, squares
       and noise of small numbers overflow or vanish there; the result is rounded
-      to the message's own type, and whole numbers are made floats.
+      to its own type. Whole numbers are made floats, and stay floats.
 
   Returns:
     The hook, (state, key, cut, labels) -> (cut, state), which leaves the state
@@ -47,6 +48,7 @@ def each(
   """
 
   def gradient(state, key, cut, labels):
+    cut = tuple(map(reals, cut))  # Noise rounded to whole numbers is none.
     keys = jax.random.split(key, len(cut))
     flat = lambda d: floating(d).reshape(len(d), -1)
     return tuple(

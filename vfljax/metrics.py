@@ -281,7 +281,7 @@ def _classes(logits: Array, labels: Array, weights: Array | None) -> Array:
   if not any(isinstance(x, Tracer) for x in (labels, weights)):
     # Of classes 1 to n, or -1 and 1, the last, or one, would never be hit.
     there = np.unique(labels if weights is None else labels[weights > 0]) + 0
-    check.whole('class numbers', there, 0, logits.shape[-1] - 1)
+    check.whole('class numbers', there, 0, logits.shape[-1] - 1, many=True)
   return labels
 
 

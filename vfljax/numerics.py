@@ -159,6 +159,15 @@ def floating(x: Array) -> Array:
   return x.astype(common_type(x, 1.0, jnp.float32))
 
 
+def side_by_side(features: Any) -> Array:
+  """A party's features as one array: several are flattened to [n, width]."""
+  parts = jax.tree.leaves(features)
+  if len(parts) == 1:
+    return parts[0]
+  flat = [floating(x).reshape(len(x), -1) for x in parts]
+  return jnp.concatenate(flat, axis=-1)
+
+
 def safe_sqrt(x: Array) -> Array:
   """Square root, 0 below 0 and NaN for NaN; its derivative up to 0 is 0."""
   return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))

@@ -187,7 +187,7 @@ def _keys(seeds: int | Numbers) -> Array:
   if _is_key(given) or np.ndim(given) > 1:  # Or raw keys, [seeds, 2].
     return jnp.asarray(given)
   values = np.asarray(given)
-  check.whole('seeds', values, 0, 2**31 - 1)
+  check.whole('seeds', values, 0, 2**31 - 1, many=True)
   return jax.vmap(jax.random.key)(values.astype(np.int32))
 
 

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.core import Tracer
 
+from vfljax import check
 from vfljax.check import Misfit
 from vfljax.hooks import Defense, slots
 from vfljax.returned import checked
+from vfljax.samples import reals
 from vfljax.types import Array
 
 _PLAIN = Defense()
@@ -46,8 +49,21 @@ def one_of(
     names: Their names, for messages.
 
   Raises:
-    ValueError: if one of them has another hook.
+    ValueError: if one of them has another hook or is no `Defense`, or there is
+      none of that number.
   """
+  defenses = tuple(defenses)
+  if not defenses:
+    raise ValueError('one_of: there is no defense to choose.')
+  for each in defenses:
+    if not isinstance(each, Defense):
+      raise ValueError(
+          f'one_of: it takes a list of defenses; got {each!r} in it. A factory '
+          'has to be called: none(), not none.'
+      )
+  # `switch` would take the last one for a number past it, and 0 for -1.
+  check.whole('one_of: which', which, 0, len(defenses) - 1)
+  which = which if isinstance(which, Tracer) else int(which)
   if not all(map(can_be_one, defenses)):
     raise ValueError(
         'one_of: each defense may have its hooks init, prepare and gradient '
@@ -62,6 +78,7 @@ def one_of(
     return slots(spec, state=tuple(made))
 
   def prepare(key, features, labels):
+    labels = reals(labels)  # Softened, whole numbers would be zeros.
     branches = [_preparing(*named) for named in zip(own, called)]
     return jax.lax.switch(which, branches, key, features, labels)
 

@@ -398,12 +398,12 @@ def test_strengths_out_of_range(name, arguments, message):
 
 
 def test_checks_look_at_every_entry_and_let_traced_values_pass():
-  check.at_least('x', np.array([0.0, 2.0]), 0)
+  check.at_least('x', np.array([0.0, 2.0]), 0, many=True)
   check.inside('x', 1, 0, 1)
   check.inside('x', jnp.bfloat16(0.5), 0, 1)
   for bad in (np.array([0.0, -2.0]), True, None, [[1], [-1]], np.inf):
-    with pytest.raises(ValueError, match='x must be'):
-      check.at_least('x', bad, 0)
+    with pytest.raises(ValueError, match='x must be .* of at least'):
+      check.at_least('x', bad, 0, many=True)
   with pytest.raises(ValueError, match='x must be'):
     check.inside('x', 1, 0, 1, open_high=True)
   traced = jax.jit(lambda x: check.at_least('x', x, 0) or x)

@@ -473,3 +473,26 @@ def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
           SEED, make, (1.0,), vfl, (), batch,
           dict(norm=attacks.norm_scoring()), tuning.Trial(share=share),
       )
+
+
+@jax.jit
+def terms(labels, f, state):
+  """The two terms of a round, with all that is drawn."""
+  own = g.Settings(0.3, 1.0, 0.01, 0.1, 'both', 'f', g.Reading(), g.GAN())
+  return g.losses(SEED, own, state, f, labels)
+
+
+def test_what_is_drawn_for_half_labels_is_of_32_bits():
+  """The next number to 1 is 0.992 in bfloat16: noise of 0.01 was lost."""
+  f, labels, state = embeddings(), samples().labels, memory(gafm())
+  halved = terms(labels.astype(jnp.bfloat16), f, state)
+  np.testing.assert_array_equal(halved, terms(labels, f, state))
+
+
+@pytest.mark.parametrize('kind', [jnp.int32, jnp.bfloat16])
+def test_fixed_responses_are_those_of_labels_of_any_type(kind):
+  fixed = gafm(reading=g.Reading(redraw=False)).prepare
+  labels = samples().labels
+  np.testing.assert_array_equal(
+      fixed(SEED, None, labels.astype(kind)), fixed(SEED, None, labels)
+  )

@@ -200,7 +200,7 @@ def _check_rounds(view: WhiteBox) -> None:
         f' rounds; got rows {rows.shape} and gradients of {sorted(rounds)}.'
     )
   check.whole('cafe: rows, which number the pool\'s samples,', rows, 0,
-              len(pool) - 1)
+              len(pool) - 1, many=True)
   if not jnp.issubdtype(pool.dtype, jnp.floating):
     raise ValueError(
         f'cafe looks for pixels between 0 and 1; the pool has {pool.dtype}.'

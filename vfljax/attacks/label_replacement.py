@@ -108,7 +108,7 @@ def _check_samples(
         'label_replacement: known must be [known] whole numbers, of samples; '
         f'got {known.dtype} of shape {known.shape}.'
     )
-  check.at_least('label_replacement: known', known, 0)
+  check.at_least('label_replacement: known', known, 0, many=True)
 
 
 @recipe(

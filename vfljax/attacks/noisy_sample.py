@@ -53,13 +53,13 @@ def noisy_sample(
     ValueError: if an argument is out of its range, or there are no parties.
   """
   check.inside('noisy_sample: rate', rate, 0, 1)
-  check.at_least('noisy_sample: std', std, 0)
+  check.at_least('noisy_sample: std', std, 0, many=True)
   some('noisy_sample', parties)
   rate = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
   if bounds is not None:
     low, high = bounds
     if not isinstance(low, Tracer) and not isinstance(high, Tracer):
-      check.at_least('noisy_sample: the upper bound', high, low)
+      check.at_least('noisy_sample: the upper bound', high, low, many=True)
 
   def noisy(key, x):
     made = x + std * jax.random.normal(key, x.shape, x.dtype)

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 
 from vfljax import check, crossing, metrics
 from vfljax.defense import Defense
+from vfljax.numerics import side_by_side
 from vfljax.types import Array, Net
 
 FLOOR = 1e-4
@@ -58,6 +59,7 @@ def dcor(weight, side: str = 'active', *, log: bool = True) -> Defense:
 
     def train(params, key, x):
       u, stats = net.run(params, key, x)
+      x = side_by_side(x)
       return attach(u, weight * term(u, x, crossing.counted(u))), stats
 
     return net._replace(train=train)

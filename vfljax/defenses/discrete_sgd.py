@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, each
+from vfljax.numerics import floating
 from vfljax.types import Array
 
 
@@ -35,6 +36,7 @@ def discretize(
     interval = jnp.asarray(2 * bound / bins, d.dtype)
     return jnp.round(d / interval) * interval
   rows = jnp.ones(len(d), d.dtype) if weights is None else weights
+  rows = floating(rows)  # In half precision there is no count of 257 rows.
   share = (rows / jnp.maximum(rows.sum() * d.shape[-1], 1))[:, None]
   share = share.astype(d.dtype)
   largest = jnp.abs(d).max(initial=0)

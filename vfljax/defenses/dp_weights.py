@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense
+from vfljax.numerics import floating
 
 
 def dp_weights(std, clip_norm: float = 3.0) -> Defense:
@@ -32,11 +33,13 @@ def dp_weights(std, clip_norm: float = 3.0) -> Defense:
     leaves, shape = jax.tree.flatten(gradients)
     squares = sum(jnp.sum(g.astype(jnp.float32) ** 2) for g in leaves)
     factor = jnp.minimum(1, clip_norm / jnp.maximum(jnp.sqrt(squares), 1e-30))
+    # Drawn in half precision, noise would end at 2.9 deviations.
+    full, keys = map(floating, leaves), jax.random.split(key, len(leaves))
     blurred = [
         (g * factor + std * jax.random.normal(k, g.shape, g.dtype)).astype(
-            g.dtype
+            own.dtype
         )
-        for k, g in zip(jax.random.split(key, len(leaves)), leaves)
+        for k, g, own in zip(keys, full, leaves)
     ]
     return jax.tree.unflatten(shape, blurred)
 

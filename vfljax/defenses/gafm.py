@@ -131,6 +131,7 @@ def _init(own: Settings, key: Key, spec: Spec) -> Slots:
 
 def _prepare(key: Key, features, labels: Array) -> Array:
   del features
+  labels = floating(labels)  # Half precision has few numbers between 0 and 1.
   share = jax.random.uniform(key, labels.shape[:1], labels.dtype)
   return hide(labels, share)
 
@@ -210,6 +211,7 @@ MEAN = Net(lambda key, us: (), lambda params, us: _aggregate(us))
 
 def _targets(labels: Array, redraw: bool):
   """(y, 1 for a real row, the fixed share of u or None), all [batch]."""
+  labels = floating(labels)  # Noise of 0.01 is lost in bfloat16 beside a 1.
   real = fusing.row_sums(labels)
   if redraw:
     return labels[:, 1], real, None

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import descent, fusing, nets, target
+from vfljax.numerics import floating
 from vfljax.types import Array, Net, Params
 
 
@@ -150,4 +151,5 @@ def generator_step(
 
 def mean(x: Array, real: Array) -> Array:
   """The mean of x [batch] over the rows where real [batch] is 1; a scalar."""
+  real = floating(real)  # In half precision there is no count of 257 rows.
   return (x * real).sum() / jnp.maximum(real.sum(), 1)

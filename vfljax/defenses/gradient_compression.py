@@ -21,7 +21,8 @@ from jax import lax
 
 from vfljax import check
 from vfljax.defense import Defense, each, slots
-from vfljax.numerics import as_integers, common_type
+from vfljax.numerics import as_integers, common_type, floating
+from vfljax.samples import reals
 from vfljax.types import Array
 
 
@@ -44,6 +45,7 @@ def compress(
   count = jnp.asarray(d.size, jnp.float32)
   if weights is not None:
     rank = jnp.where(weights[:, None] > 0, rank, -jnp.inf)
+    weights = floating(weights)  # No half precision counts to 257, or 2049.
     count = weights.sum().astype(jnp.float32) * d.shape[-1]
   flat = as_integers(rank.astype(common_type(d.dtype, jnp.float32)))
   flat = flat.ravel()
@@ -85,6 +87,7 @@ def gradient_compression(
     ))
 
   def gradient(state, key, cut, labels):
+    cut = tuple(map(reals, cut))
     _same_size(state, cut)
     whole = jax.tree.map(lambda r, d: (r + d).astype(d.dtype), state, cut)
     sent, _ = each(perturb)((), key, whole, labels)

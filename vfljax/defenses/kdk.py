@@ -19,7 +19,7 @@ import optax
 from vfljax import check, nets
 from vfljax.defense import Defense
 from vfljax.defenses import minibatch
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, side_by_side
 from vfljax.samples import reals
 from vfljax.types import Array, Key
 
@@ -75,12 +75,13 @@ def teach(
   favourites among the others would be the classes with the smallest numbers.
 
   Args:
-    features: [n, ...]; flattened.
+    features: [n, ...], or several such arrays; flattened.
     labels: [n, classes]; a row of zeros has no loss and is in no mean.
     hidden, tx, epochs, batch_size: The MLP's and its training's.
   """
   net = nets.mlp(*hidden, labels.shape[-1])
   k_init, k_fit = jax.random.split(key)
+  features = side_by_side(features)
   x = features.astype(common_type(features.dtype, jnp.float32))
 
   def loss(params, rows):
@@ -101,7 +102,8 @@ def soften(teacher_probs: Array, labels: Array, k: int, smoothing) -> Array:
 
   Args:
     teacher_probs: [n, classes], or any scores of that order.
-    labels: [n, classes] one-hot; a row of zeros (padding) stays.
+    labels: [n, classes] distributions, the likeliest class of which counts as
+      the true one; a row of zeros (padding) stays.
     k: 2 or more; static. At most all classes count.
     smoothing: In [0, 1]; may be traced.
 
@@ -112,7 +114,8 @@ def soften(teacher_probs: Array, labels: Array, k: int, smoothing) -> Array:
   """
   labels, classes = reals(labels), labels.shape[-1]
   others = min(k, classes) - 1
-  rivals = jnp.where(labels > 0, -jnp.inf, teacher_probs)
+  true = labels >= labels.max(-1, keepdims=True)
+  rivals = jnp.where(true, -jnp.inf, teacher_probs)
   chosen = lax.top_k(rivals, others)[1]  # [n, others]
   spread = jax.nn.one_hot(chosen, classes, dtype=labels.dtype).sum(-2) / others
   real = labels.sum(-1, keepdims=True)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense
+from vfljax.numerics import floating
 from vfljax.samples import reals
 from vfljax.types import Array, Key
 
@@ -58,7 +59,9 @@ def flip(key: Key, labels: Array, epsilon) -> Array:
     [n, classes], of the labels' dtype; of whole numbers float32.
   """
   labels, classes = reals(labels), labels.shape[-1]
-  chances = labels @ transition_matrix(epsilon, classes).astype(labels.dtype)
+  # Half precision has too few numbers for chances: epsilon would be another.
+  full = floating(labels)
+  chances = full @ transition_matrix(epsilon, classes).astype(full.dtype)
   drawn = jax.random.categorical(key, jnp.log(chances))
   real = labels.sum(-1, keepdims=True)
   return real * jax.nn.one_hot(drawn, classes, dtype=labels.dtype)

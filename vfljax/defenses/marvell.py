@@ -82,9 +82,9 @@ def solve(u, v, d, g, p, power) -> Allocation:
     ValueError: if a number that is not traced is out of its range.
   """
   for name, value in dict(u=u, v=v, g=g, power=power).items():
-    check.at_least(f'solve: {name}', value, 0)
-  check.at_least('solve: d', d, 1)
-  check.inside('solve: p', p, 0, 1, open_low=True, open_high=True)
+    check.at_least(f'solve: {name}', value, 0, many=True)
+  check.at_least('solve: d', d, 1, many=True)
+  check.inside('solve: p', p, 0, 1, open_low=True, open_high=True, many=True)
   return _solved(u, v, d, g, p, power)
 
 

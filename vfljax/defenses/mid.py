@@ -31,6 +31,7 @@ import jax.numpy as jnp
 from vfljax import check, crossing
 from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.nets.bottleneck import Bottleneck, bottleneck, encode
+from vfljax.numerics import floating
 from vfljax.types import Array, Key, Net, Params
 
 SIDES = ('active', 'passive')
@@ -179,5 +180,6 @@ def divergence(mean: Array, log_std: Array, real: Array) -> Array:
     real: [n] 1, or 0 for a row that does not count; the KL is averaged over
       the others.
   """
+  real = floating(real)  # In half precision there is no count of 257 rows.
   each = 0.5 * (mean**2 + jnp.exp(2 * log_std) - 1) - log_std
   return (real * each.sum(-1)).sum() / jnp.maximum(real.sum(), 1)

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 from jax import lax
+import jax.numpy as jnp
 import optax
 
 from vfljax import descent
@@ -27,6 +28,7 @@ def fit(
     batch_size: Rows a step, 1 or more; static; all rows if there are fewer. The
       rows left over by an epoch's full batches are not used in that epoch.
   """
+  data = jax.tree.map(jnp.asarray, data)  # Traced numbers index no NumPy.
   count = len(jax.tree.leaves(data)[0])
   size = min(batch_size, count)
   rounds = count // size

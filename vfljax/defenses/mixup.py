@@ -49,7 +49,7 @@ def mixup(samples, concentration=1.0) -> Defense:
     valid = (crossing.rows(batch.labels) if real is None else real) > 0
     rows, weights = coins(key, valid, samples, most, concentration)
     mix = lambda x: mixture(x, rows, weights)
-    features = tuple(None if x is None else mix(x) for x in batch.features)
+    features = jax.tree.map(mix, batch.features)
     return Batch(features, mix(batch.labels))
 
   return Defense(batch=batch)
@@ -99,6 +99,7 @@ def _log_gamma(key: Key, shape_parameter, shape: tuple[int, ...]) -> Array:
 
 def mixture(x: Array, rows: Array, weights: Array) -> Array:
   """Weighted sums of the rows of x [batch, ...]; integers become float32."""
+  x = jnp.asarray(x)  # Traced numbers index no NumPy.
   kind = common_type(x, jnp.float32)
   parts = x[rows].astype(kind)
   weights = weights.reshape(*weights.shape, *[1] * (x.ndim - 1))

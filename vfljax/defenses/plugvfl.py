@@ -39,6 +39,7 @@ import optax
 
 from vfljax import check, club, descent, fusing, nets, target
 from vfljax.defense import Defense, Slots, Spec, slots
+from vfljax.numerics import floating
 from vfljax.types import Array, Embeddings, Key, Net, Params
 
 
@@ -115,7 +116,7 @@ def plugvfl(
 
 def _check(own: Settings) -> None:
   check.inside('weight', own.weight, 0, 1)
-  check.inside('drop', own.drop, 0, 1, open_high=True)
+  check.inside('drop', own.drop, 0, 1, open_high=True, many=True)
   check.one_of('per', own.per, ('sample', 'round', 'element'))
   check.one_of('negatives', own.negatives, ('all', 'batch'))
   check.count('psi_steps', own.psi_steps)
@@ -151,7 +152,7 @@ def _adapt(own: Settings, state, key, predict, up, labels):
 
   psi = tuple(fit(w, h) for w, h in zip(state['psi'], up))
   # `joined`, so that one kernel adds both these and psi's last bias.
-  seen = fusing.joined(labels.sum(0).astype(state['counts'].dtype))
+  seen = fusing.joined(floating(labels).sum(0).astype(state['counts'].dtype))
   return dict(psi=psi, counts=state['counts'] + seen)
 
 
