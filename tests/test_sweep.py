@@ -196,7 +196,8 @@ def test_keys_and_strengths_may_be_sharded_by_the_caller():
 
 @pytest.mark.parametrize('seeds, message', [
     (jax.random.key, 'seeds is one key'), (jax.random.PRNGKey, 'one key'),
-    (float, 'seeds must be an integer'),
+    (float, 'seeds must be their number, an int'),
+    (jnp.int32, 'seeds must be their number, an int'),
 ])
 def test_one_key_is_no_list_of_seeds(seeds, message):
   """A key of the old kind is two numbers, but not two seeds."""

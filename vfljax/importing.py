@@ -56,7 +56,9 @@ def _imported(file: Path) -> Iterator[str]:
       m.__package__ for m in [*sys.modules.values()]
       if getattr(m, '__file__', None) == str(file)
   ), None)
-  for part in ast.walk(ast.parse(file.read_text('utf-8', errors='replace'))):
+  # Some editors write a byte order mark.
+  text = file.read_text('utf-8-sig', errors='replace')
+  for part in ast.walk(ast.parse(text)):
     if isinstance(part, ast.Import):
       yield from (alias.name for alias in part.names)
     elif isinstance(part, ast.ImportFrom):

@@ -97,8 +97,7 @@ def accuracy(
     NaN would give that of always guessing the first class.
 
   Raises:
-    ValueError: for labels of another shape, or class numbers that count, are
-      not traced, and are none of the logits'.
+    ValueError: for labels of another shape, or class numbers that are none.
   """
   hit = logits.argmax(-1) == _classes(logits, labels, weights)
   return _mean(hit, weights, _undefined(logits))
@@ -279,8 +278,9 @@ def _classes(logits: Array, labels: Array, weights: Array | None) -> Array:
   if labels.ndim == logits.ndim:
     return labels.argmax(-1)
   if not any(isinstance(x, Tracer) for x in (labels, weights)):
-    # Of classes 1 to n, or -1 and 1, the last, or one, would never be hit.
-    there = np.unique(labels if weights is None else labels[weights > 0]) + 0
+    # Of classes 1 to n one would never be hit. In NumPy: JAX would trace it.
+    counts = np.asarray(True if weights is None else weights) > 0
+    there = np.unique(np.asarray(labels)[counts]) + 0
     check.whole('class numbers', there, 0, logits.shape[-1] - 1, many=True)
   return labels
 

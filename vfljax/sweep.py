@@ -183,7 +183,10 @@ def _keys(seeds: int | Numbers) -> Array:
         'in uint32 may look like a key of the old kind: list them.)'
     )
   if not np.ndim(given):
-    check.count('seeds', given, 0)
+    raise ValueError(
+        'seeds must be their number, an int, or a list of seeds or keys; got '
+        f'{given!r}.'
+    )
   if _is_key(given) or np.ndim(given) > 1:  # Or raw keys, [seeds, 2].
     return jnp.asarray(given)
   values = np.asarray(given)

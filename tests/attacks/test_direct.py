@@ -236,10 +236,20 @@ def test_class_numbers_are_of_logits(labels):
     assert float(metrics.accuracy(logits[[0, 0, 0]], labels, left_out)) == 1
 
 
+def test_class_numbers_may_be_closed_over():
+  """In a program JAX would trace what is done with them."""
+  labels, weights = jnp.arange(3), jnp.array([1.0, 0, 1])
+  measured = jax.jit(lambda z: metrics.accuracy(z, labels, weights))
+  assert float(measured(jnp.eye(3))) == 1
+
+
 def test_images_are_measured_between_0_and_1():
   image = jnp.asarray(RNG.random((1, 7, 7, 1), np.float32))
   assert float(measure.of_images(image, image)['ssim']) > 0.999
-  for wrong in (image + 0.5, image - 0.9):
+  close = image / image.max() + 1e-4
+  assert float(measure.of_images(close, close)['ssim']) > 0.999
+  jax.jit(lambda x: measure.of_images(x, image))(image)
+  for wrong in (image + 0.5, image - 0.9, image * jnp.nan):
     for measured in (measure.of_images, of_cafe):
       with pytest.raises(ValueError, match=r'must be pixels in \[0, 1\]'):
         measured(image, wrong)

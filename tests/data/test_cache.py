@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from vfljax import data
+from vfljax import data, importing
 from vfljax.data import cache
 
 
@@ -153,6 +153,14 @@ def wrapped(path='', **options):
 def plain(path=''):
   return prep.cut(theirs(''))
 """
+
+
+def test_a_loader_may_begin_with_a_byte_order_mark(tmp_path):
+  """As some editors write it, and Python reads it."""
+  file, found = tmp_path / 'mine.py', set()
+  file.write_text('import os', 'utf-8-sig')
+  importing.collect(file, found)
+  assert found == {file}
 
 
 @pytest.mark.parametrize('shipped', [False, True])

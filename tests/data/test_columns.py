@@ -218,6 +218,15 @@ def test_fractions_that_float32_makes_one_are_refused(start, step, fits):
   columns.features(frame, rounded='x')
 
 
+@pytest.mark.parametrize('x', [
+    np.where(np.arange(200) % 2, np.nextafter(np.float32(100), 200), 100),
+    np.where(np.arange(200) == 7, 37.001, 37.0),
+], ids=['a step apart', 'one is another'])
+def test_what_float32_holds_is_not_refused(x):
+  frame = pd.DataFrame(dict(x=np.asarray(x, np.float64)))
+  assert len(np.unique(columns.features(frame, rounded=())[0])) == 2
+
+
 @pytest.mark.parametrize('values, classes', [
     ([9, 10], ('9', '10')), ([2.5, 10.5], ('2.5', '10.5')),
     ([True, False], ('False', 'True')), (['b', 'a'], ('a', 'b')),

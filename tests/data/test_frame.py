@@ -388,6 +388,12 @@ def test_numbers_with_a_sign_are_no_categories(written):
   frame.table(found, 'y', **how)
 
 
+def test_a_column_of_gaps_has_no_sign():
+  """As one whose gaps were filled by the word for them."""
+  found = pd.DataFrame(dict(w=['(missing)'] * 6, x=range(6), y=[0, 1] * 3))
+  assert 'w=(missing)' in frame.table(found, 'y').names
+
+
 @pytest.mark.parametrize('dtype', ['str', object, 'category'])
 def test_categories_are_the_same_in_any_kind_of_column(dtype):
   words = pd.Series(['b', None, 'a', '(missing)', 'b'], dtype=dtype, name='w')

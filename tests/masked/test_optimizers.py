@@ -66,12 +66,13 @@ def apart(tx):
 def test_shares_move_by_eta_whatever_the_optimizer_says():
   last = chosen('Dense_2')
   for tx in (optax.sgd(0.1), apart(optax.sgd(0.3)),
-             optax.apply_if_finite(optax.sgd(0.1), 3)):
+             optax.apply_if_finite(optax.sgd(0.1), 3),
+             optax.MultiSteps(optax.sgd(0.1), 1)):
     optimizers.check(tx, PARAMS, last, 0.1)
   for tx in (
       optax.sgd(0.2), optax.sgd(0.1, momentum=0.5),
       optax.chain(optax.clip(1.5), optax.sgd(0.1)),
-      optax.chain(optax.clip(1e4), optax.sgd(0.1)),
+      optax.chain(optax.clip(1e3), optax.sgd(0.1)),
       optax.sgd(optax.piecewise_constant_schedule(0.1, {500: 0.5})),
       optax.sgd(optax.warmup_constant_schedule(0.1, 0.2, 20_000)),
   ):

@@ -15,6 +15,8 @@ from vfljax.types import Array
 # Messages of the two passive parties, as indices: the same for both, two that
 # differ, and these the other way round.
 GIVEN = (0, 0), (0, 1), (1, 0)
+# Of two passive parties, from what is made for one: a number for each, say.
+_UNFIT = ValueError, TypeError, IndexError
 
 
 def check_crossing(defense: Defense) -> None:
@@ -31,7 +33,7 @@ def check_crossing(defense: Defense) -> None:
     found = audit.report(
         defense, federation(3), TXS[:1] * 3, data, auxiliary=data
     )
-  except Exception:  # Made for one passive party: a number for each, say.
+  except _UNFIT:
     return
   audit.refuse(found)
 
@@ -56,7 +58,7 @@ def check_parties(name: str, defense: Defense) -> None:
     hooks = _hooks(defense)
     for run in hooks.values():
       luck.shape(run)
-  except ValueError:  # Made for one passive party: a number for each, say.
+  except _UNFIT:  # It is made for one.
     return
   for hook, seen in luck.results(hooks, 2 * len(GIVEN)).items():
     equal, differ, turned = np.split(seen, len(GIVEN), axis=1)
@@ -74,8 +76,8 @@ def check_parties(name: str, defense: Defense) -> None:
     ):
       raise ValueError(
           f'{name}: {hook} treats passive parties unlike, as if it protected '
-          'only one or mixed up whose gradient is whose: `defense.each` does '
-          'the same for each of them.'
+          'only one, or each at a strength of its own: `defense.each` does the '
+          'same for each of them.'
       )
 
 

@@ -274,25 +274,26 @@ def _refuse_lost(
 def lost(values: np.ndarray, different: int = 0) -> bool:
   """Whether float32 loses much of a column, as of times since 1970.
 
-  It does if it merges more than a tenth of the whole numbers, or its steps are
-  above a tenth of the deviation of others.
+  It merges more than a tenth of the whole numbers, or moves others by more than
+  three hundredths of their deviation.
 
   Args:
     values: The numbers, [n]; NaNs are ignored.
     different: How many different numbers the column had, if `values` (64-bit
       floats) no longer has them all; else 0.
   """
-  values = values[np.isfinite(values)]
-  if not len(values):
+  if not len(values := values[np.isfinite(values)]):
     return False
   low, high = float(values.min()), float(values.max())
-  most = single(np.array(max(high, -low)))
-  if low == high and not different or not np.isfinite(most):
+  most = max(high, -low)
+  if low == high and not different or not np.isfinite(single(np.array(most))):
     return False  # Too large for float32: `table.check` says so.
   if values.dtype.kind == 'f' and (values != np.round(values)).any():
-    if high - low < 1e-12 * float(most):
+    if high - low < 1e-12 * most:
       return False  # The same number, computed in several ways.
-    return bool(np.spacing(most) > 0.1 * (values.astype(float) - low).std())
+    full = values.astype(float)
+    moved = single(full).astype(float) - full
+    return bool(moved.std() > 0.03 * (full - low).std())
   if most <= 2**24:
     return False
   kept = len(np.unique(single(values)))

@@ -174,12 +174,12 @@ def refuse_signs(name: str, values: Sequence[str]) -> None:
 
   Args:
     name: The column's name.
-    values: Its different values, at least one.
+    values: Its different values, without gaps.
 
   Raises:
     ValueError: (one line) with what to write instead.
   """
-  if all(_SIGNED.fullmatch(value.strip()) for value in values):
+  if values and all(_SIGNED.fullmatch(value.strip()) for value in values):
     raise ValueError(
         f'Column {name!r} has numbers with a sign, like'
         f' {brief(values[-1], 30)}. Write them without it, as'

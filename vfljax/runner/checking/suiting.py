@@ -4,6 +4,7 @@ import numpy as np
 
 from vfljax import nets
 from vfljax.attack import Attack
+from vfljax.check import ROUNDED
 from vfljax.check import kind as kind_of
 from vfljax.leakage import IMAGES
 from vfljax.measure import of_images
@@ -95,7 +96,7 @@ def check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
     if x is None or x.ndim != 4 or x.dtype == np.uint8:
       continue
     low, high = float(x.min()), float(x.max())
-    if low < 0 or high > 1:
+    if low < -ROUNDED or high > 1 + ROUNDED:
       raise ValueError(
           f'{name} guesses pixels between 0 and 1, but the pixels of these '
           f'images are from {low:g} to {high:g}. Write them between 0 and 1, '
