@@ -170,6 +170,8 @@ def test_a_round_without_a_label_makes_nothing_infinite(played):
 def test_an_active_party_inverts_with_all_that_is_its_own(name):
   """Its top is the one that it trains, which no plain one's weights fit."""
   vfl, data, defense = federation(), batch(), make(name)
+  pixels = jax.tree.map(jax.nn.sigmoid, data.features)
+  data = data._replace(features=pixels)
   attack = model_inversion(vfl, vfl.bottom(1), Inversion(1, steps=1), defense)
 
   def guessed(key):
