@@ -60,12 +60,12 @@ def test_a_named_network_is_no_logistic_regression():
     check(algorithm='vlr', name='mlp3')
 
 
-def pixels(name, x, samples=4):
-  config = Config(data=DataConfig(scale='none'))
+def pixels(name, x, samples=4, scale='none'):
+  config = Config(data=DataConfig(scale=scale))
   attack = Attack(TrainedTop, lambda key, view: 0, wants=Wants(samples))
   suiting.check_pixels(SimpleNamespace(
       config=config, samples=SimpleNamespace(features=(None, x))
-  ), name, attack)
+  ), {'norm_scoring': None, name: attack})
 
 
 @pytest.mark.parametrize('name', ['model_inversion', 'mean_image', 'cafe'])
@@ -80,7 +80,15 @@ def test_pixels_are_guessed_where_they_are(name):
   pixels(name, x / 255)
   pixels(name, x.astype(np.uint8))  # They are divided by 255.
   pixels(name, x[:, 0, 0])  # A table's columns: other checks say so.
-  pixels('norm_scoring', x, 0)
+  pixels('direction_scoring', x, 0)
+
+
+def test_scaled_pixels_are_not_compared():
+  x = np.zeros(IMAGES, np.float32)
+  with pytest.raises(ValueError, match='mean_image .*--config.data.scale=none'):
+    pixels('mean_image', x, scale='standard')
+  pixels('mean_image', 255 + x, scale='minmax')  # They are divided first.
+  pixels('model_completion', x, 0, 'standard')  # It wants no features.
 
 
 def test_an_experiment_on_such_pixels_is_refused():

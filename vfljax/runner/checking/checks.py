@@ -180,9 +180,9 @@ def _check_attacks(setting: Setting) -> None:
     who, own, recipe = attackers.attacker(config, name)
     recipe.check(own, scene, samples)
     attack = attacks.get(name)
-    suiting.check_pixels(setting, name, attack)
     if attack and attack.view in knowing.LABELED:
       knowing.check(setting, who.known)
+  suiting.check_pixels(setting, attacks)
 
 
 def _check_entry(setting: Setting, entry: Entry) -> None:

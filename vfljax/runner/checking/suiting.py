@@ -1,4 +1,6 @@
 """Checks that networks and attacks on pixels suit the features."""
+from collections.abc import Mapping
+
 import jax
 import numpy as np
 
@@ -75,23 +77,28 @@ def _check_width(setting: Setting) -> None:
       )
 
 
-def check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
-  """Refuses images with pixels beyond 0..1 where such are guessed.
+def check_pixels(
+    setting: Setting, given: Mapping[str, Attack | None]
+) -> None:
+  """Refuses features that are no pixels in 0..1 where such are guessed.
 
-  The guesses lie in 0..1, and so does what SSIM and PSNR count: images of up to
-  255 would look safe whatever leaks. uint8 images are divided by 255.
+  The guesses lie in 0..1, and so does what SSIM and PSNR count: standardized
+  images, or those of up to 255, would look safe whatever leaks. uint8 images
+  are divided by 255.
 
   Args:
     setting: The experiment.
-    name: The attack's name.
-    attack: The attack; `None` for one on the training.
+    given: {name: attack}; `None` for one on the training.
   """
-  recipe = attackers.recipe(name)
-  by_pixels = recipe.score == IMAGES or recipe.measure in (None, of_images)
-  if attack is None or not attack.wants.samples or not by_pixels:
+  name = next((n for n, made in given.items() if _by_pixels(n, made)), '')
+  if not name or setting.config.data.scale == 'minmax':
     return
-  if setting.config.data.scale != 'none':
-    return
+  if setting.config.data.scale == 'standard':
+    raise ValueError(
+        f'{name} is measured by the similarity of pixels between 0 and 1: set '
+        '--config.data.scale=none, or give its recipe a measure and a score of '
+        'its own.'
+    )
   for x in setting.samples.features:
     if x is None or x.ndim != 4 or x.dtype == np.uint8:
       continue
@@ -102,6 +109,13 @@ def check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
           f'images are from {low:g} to {high:g}. Write them between 0 and 1, '
           'or between 0 and 255 as uint8.'
       )
+
+
+def _by_pixels(name: str, attack: Attack | None) -> bool:
+  """Whether an attack's guesses at features are compared as images."""
+  recipe = attackers.recipe(name)
+  by_pixels = recipe.score == IMAGES or recipe.measure in (None, of_images)
+  return bool(attack and attack.wants.samples and by_pixels)
 
 
 def images(setting: Setting) -> bool:

@@ -6,8 +6,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from vfljax import measure
-from vfljax.attack import Attack
 from vfljax.data.table import listing
 from vfljax.leakage import AttackName
 from vfljax.runner.compiled import cell
@@ -113,23 +111,6 @@ def _check_counted(setting: Setting, name: str, found: set[str]) -> None:
         f'{listing(dict.fromkeys(wanted))}: nobody could count '
         'it.\nGive its recipe score=leakage.Score(metrics, chance) with one '
         'that it measures.'
-    )
-  _check_pixels(setting, name, attack)
-
-
-def _check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
-  """Raises ValueError if guesses at scaled pixels were measured as pixels.
-
-  SSIM and PSNR count differences in parts of a range of 1.
-  """
-  measured = attackers.recipe(name).measure or measure.of_images
-  scale = setting.config.data.scale
-  if attack is None or not attack.wants.samples or scale != 'standard':
-    return
-  if measured is measure.of_images:
-    raise ValueError(
-        f'{name} is measured by the similarity of pixels between 0 and 1: set '
-        '--config.data.scale=none, or give its recipe a measure of its own.'
     )
 
 
