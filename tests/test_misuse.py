@@ -508,7 +508,13 @@ def test_no_attacker_errs_less_than_never():
 
 def test_a_round_without_a_batch_is_not_checked_for_its_numbers():
   """Those are looked at once, before a training; a round sees shapes."""
-  federation.check_round(KEY, VFL, TXS, jax.eval_shape(begun), batch(2 * Y))
+  state = jax.eval_shape(begun)
+  federation.check_round(KEY, VFL, none(), TXS, state, batch(2 * Y))
+
+
+def test_a_round_is_played_with_what_a_factory_makes():
+  with pytest.raises(ValueError, match='none\\(\\), not none'):
+    protocol.play_round(KEY, VFL, none, TXS, begun(), batch(Y))
 
 
 @pytest.mark.parametrize('value, said', [

@@ -194,6 +194,12 @@ def test_keys_and_strengths_may_be_sharded_by_the_caller():
   np.testing.assert_array_equal(traced(keys), wanted)
 
 
+@pytest.mark.parametrize('listed', [lambda s: [0, s], lambda s: s * np.ones(2)])
+def test_a_strength_may_be_traced(listed):
+  found = jax.jit(lambda s: sweep.sweep(lambda key, s: s, 1, listed(s)))(3.0)
+  np.testing.assert_array_equal(found, np.reshape(listed(3), (2, 1)))
+
+
 @pytest.mark.parametrize('seeds, message', [
     (jax.random.key, 'seeds is one key'), (jax.random.PRNGKey, 'one key'),
     (float, 'seeds must be their number, an int'),

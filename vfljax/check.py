@@ -125,6 +125,21 @@ def sizes(name: str, **given: Any) -> None:
       count(f'{name}: {key}', one)
 
 
+def widths(name: str, value: Any) -> None:
+  """Passes if `value` is a tuple or list of layers' widths, or empty.
+
+  Raises:
+    ValueError: if not, as of a single number.
+  """
+  if not isinstance(value, Sequence) or isinstance(value, str):
+    raise ValueError(
+        f'{name} must be a tuple of widths, as (64,) or (128, 128); got '
+        f'{value!r}.'
+    )
+  for one in value:
+    count(name, one)
+
+
 def facts(who: str, found: Any) -> None:
   """Passes if `who`'s facts are numbers, or shapes of numbers, by their names.
 

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vfljax import check as checks
@@ -86,7 +88,7 @@ def _cosine(rate: float, steps: Any) -> optax.Schedule:
 
 
 class Samples(NamedTuple):
-  """Samples to train on, and samples to guess.
+  """Samples to train on and to guess.
 
   Attributes:
     known: [samples, ...] features to train on.
@@ -177,8 +179,7 @@ def _staged(
 ) -> tuple[Any, Callable, Key]:
   """The training as (initial carry, stage, keys [stages, epochs a stage]).
 
-  Args:
-    epochs: Where a cosine ends, if not with the schedule.
+  A cosine ends after `epochs`, if not with the schedule.
   """
   check(schedule)
   labels = samples.labels
@@ -187,8 +188,9 @@ def _staged(
         'A model is completed on one or more known samples with a row of '
         f'labels each; got {len(samples.known)} samples and {len(labels)} rows.'
     )
-  # NumPy's arrays are not indexed by traced numbers.
-  samples = jax.tree.map(jnp.asarray, samples)
+  if not isinstance(labels, Tracer) and not np.asarray(labels).any():
+    raise ValueError('No known sample has a label: all rows are zeros.')
+  samples = jax.tree.map(jnp.asarray, samples)  # Traced numbers index these.
   params, own = descent.masters(params)
   net, wide = net and nets.with_weights(net, own), logits
   logits = lambda weights, x: wide(own(weights), x)
@@ -214,10 +216,8 @@ def _staged(
 def _epoch(learn: Callable, samples: Samples, size: int) -> Callable:
   """A pass over the known samples in a new order, for `lax.scan` over keys.
 
-  Args:
-    learn: (carry, key, x, y) -> carry; a step on one batch.
-    samples: What to train on.
-    size: Of a batch. The last one is filled up with rows of zeros.
+  `learn`, (carry, key, x, y) -> carry, is a step on one batch of `size`, of
+  which the last one is filled up with rows of zeros.
   """
   known, labels = samples.known, samples.labels
   batches = -(-len(labels) // size)

@@ -183,10 +183,12 @@ def embed(
 
 
 def check_round(
-    key: Key, vfl: VFL, txs: Transforms, state: State, batch: Batch
+    key: Key, vfl: VFL, defense: Any, txs: Transforms, state: State,
+    batch: Batch,
 ) -> None:
   """Raises ValueError for arguments of other types, parties or shapes."""
   check.key(key)
+  _check_defense(defense)
   passed.state(state)
   if not (hasattr(batch, 'features') and hasattr(batch, 'labels')):
     raise ValueError(

@@ -44,7 +44,7 @@ def play_round(
     ValueError: if parties, optimizers and samples do not fit together.
   """
   adversaries.check(adversary)
-  check_round(key, vfl, txs, state, batch)
+  check_round(key, vfl, defense, txs, state, batch)
   luck, defense = luck_of(key), checked(defense)
   real = crossing.rows(batch.labels)
   # The sums of soft labels differ in their last digits, which tell of classes.

@@ -157,13 +157,15 @@ def sweep(
     The metrics with leading axes [strengths, seeds].
 
   Raises:
-    ValueError: without a seed or a strength, for a strength that is NaN, or for
-      a negative number of cells in a chunk; if `data` is a `Batch` that
-      `train.start` refuses; inside a caller's `jax.set_mesh`.
+    ValueError: without a seed or a strength, for an untraced strength that is
+      NaN, or for a negative number of cells in a chunk; if `data` is a `Batch`
+      that `train.start` refuses; inside a caller's `jax.set_mesh`.
   """
   check.count('cells_per_chunk', cells_per_chunk, 0)
   devices = tuple(devices or jax.local_devices())
   _check_mesh(devices)
+  if any(isinstance(x, Tracer) for x in jax.tree.leaves(strengths)):
+    strengths = jnp.asarray(strengths)  # NumPy cannot measure traced ones.
   with samples.guarded(data):
     keys = _keys(seeds)
     _check(len(keys), strengths, data)
@@ -274,7 +276,8 @@ def _check(count: int, strengths: Numbers, data: Any) -> None:
         'A sweep needs a seed and a strength, or more; got '
         f'{count} seeds and {len(strengths)} strengths.'
     )
-  if np.isnan(np.asarray(strengths, np.float64)).any():
+  traced = isinstance(strengths, Tracer)
+  if not traced and np.isnan(np.asarray(strengths, np.float64)).any():
     raise ValueError(f'strengths are numbers; got {strengths}.')
   if isinstance(data, Batch):
     samples.check(data)

@@ -99,6 +99,24 @@ def test_a_rate_is_of_weights_that_there_are():
     completion.complete(KEY, slow, logits, theta, samples, bottom='bottom')
 
 
+@pytest.mark.parametrize('head, tune', [(HEAD, False), (None, True)])
+def test_weights_that_are_not_trained_have_no_rate(head, tune):
+  slow = SHORT._replace(bottom_rate=0.5)
+  with pytest.raises(ValueError, match='needs a head, and tune=True'):
+    attacks.model_completion(BOTTOM, head, slow, tune)
+  attacks.model_completion(BOTTOM, head, SHORT, tune)
+
+
+def test_nobody_learns_from_samples_without_a_label():
+  """A row of zeros has no loss: the guess would be of random weights."""
+  attack = attacks.model_completion(BOTTOM, HEAD, SHORT)
+  view = views.TrainedBottom(W, X, LABELS * 0, OTHERS)
+  with pytest.raises(ValueError, match='No known sample has a label'):
+    attack.run(KEY, view)
+  one = np.where(np.arange(KNOWN)[:, None] == 1, LABELS, 0)
+  attack.run(KEY, view._replace(labeled=one))
+
+
 @pytest.mark.parametrize('head, labels', [
     (HEAD, np.arange(KNOWN)[:, None] % 3.0),  # Class numbers in a column.
     (HEAD, np.arange(KNOWN) % 3.0),

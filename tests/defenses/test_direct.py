@@ -186,3 +186,17 @@ def test_embeddings_are_decorrelated_from_all_arrays_of_a_party():
   term = lambda w: metrics.distance_correlation(own(w, x), D[:9])
   expected = jax.jit(jax.grad(term))(D[9:12, :2])
   np.testing.assert_allclose(slope(1.0) - slope(0.0), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize('make', [
+    lambda widths: kdk.kdk(0.4, hidden=widths),
+    lambda widths: plugvfl.plugvfl(0.1, psi_hidden=widths),
+    lambda widths: gan.networks(widths), lambda widths: gan.networks((), widths)
+])
+@pytest.mark.parametrize('widths', [64, '64', (4, 0), np.float32(3)])
+def test_widths_are_listed(make, widths):
+  """A number was not iterable, somewhere, when training started."""
+  with pytest.raises(ValueError, match='tuple of widths|an integer of at'):
+    make(widths)
+  make(())
+  make([3, 4])

@@ -30,6 +30,7 @@ __all__ = [
     'head_of', 'local_model', 'mlp_head', 'model_completion', 'schedule_of',
     'scratch', 'standardized',
 ]
+_OWN = 'attack.completion.'
 
 
 class Options(NamedTuple):
@@ -55,14 +56,13 @@ def schedule_of(options: Options) -> Schedule:
   Raises:
     ValueError: naming the option, if it makes no sense.
   """
-  name = 'attack.completion.'
-  checks.one_of(f'{name}schedule', options.schedule, RATES)
+  checks.one_of(f'{_OWN}schedule', options.schedule, RATES)
   found = Schedule(
       options.epochs, options.batch_size, options.stages, options.learning_rate,
       options.optimizer, options.schedule, options.bottom_rate,
       options.weight_decay,
   )
-  check(found, name)
+  check(found, _OWN)
   return found
 
 
@@ -84,16 +84,15 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
     ValueError: naming the option.
   """
   del samples
-  name = 'attack.completion.'
-  checks.one_of(f'{name}norm', options.norm, nets.NORMS)
+  checks.one_of(f'{_OWN}norm', options.norm, nets.NORMS)
   if options.norm != 'none' and (scene.linear or not options.head):
     raise ValueError(
-        f'{name}norm normalizes the hidden layers of an inference head, but '
+        f'{_OWN}norm normalizes the hidden layers of an inference head, but '
         'there are none: set --config.attack.completion.head=64, not with vlr.'
     )
   if options.bottom_rate != 1 and (scene.linear or not options.tune):
     raise ValueError(
-        f'{name}bottom_rate is for a stolen bottom network that is trained '
+        f'{_OWN}bottom_rate is for a stolen bottom network that is trained '
         'with a head: set --config.attack.completion.tune=True, not with vlr.'
     )
   schedule_of(options)
@@ -165,9 +164,11 @@ def model_completion(
     An attack whose guess is [stages, samples, classes].
 
   Raises:
-    ValueError: if the schedule makes no sense.
+    ValueError: if the schedule makes no sense, as for weights it leaves alone.
   """
   check(schedule)
+  if schedule.bottom_rate != 1 and not (tune and head):
+    raise ValueError('bottom_rate needs a head, and tune=True.')
 
   def of_bottom(key, view: TrainedBottom):
     """Its weights at the start, and the keys of the head and the training."""
@@ -272,8 +273,7 @@ def standardized(head: Net, embedded: Array) -> Net:
 
   Args:
     embedded: [known, ...]; a unit that is constant over them, but for rounding
-      or a millionth of the largest unit's deviation, becomes 0 in all samples,
-      as there is no scale to take.
+      or a millionth of the largest unit's deviation, has no scale, and is 0.
   """
   mean, std = embedded.mean(0), embedded.std(0)
   eps = min(jnp.finfo(t).eps for t in (std.dtype, jnp.float32))

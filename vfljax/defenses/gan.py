@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from vfljax import descent, fusing, nets, target
+from vfljax import check, descent, fusing, nets, target
 from vfljax.numerics import floating
 from vfljax.types import Array, Net, Params
 
@@ -68,6 +68,8 @@ def networks(
     generator: tuple[int, ...] = (16,), critic: tuple[int, ...] = (10, 10)
 ) -> Networks:
   """G without its sigmoid, and D, with LeakyReLU as in appendix E.2."""
+  check.widths('gafm: generator', generator)
+  check.widths('gafm: critic', critic)
   leaky = 'leaky_relu'
   return Networks(
       nets.mlp(*generator, 1, activation=leaky),

@@ -46,6 +46,7 @@ def kdk(
   """
   check.inside('kdk: smoothing', smoothing, 0, 1)
   check.count('kdk: k', k, 2)
+  check.widths('kdk: hidden', hidden)
   check.count('kdk: epochs', epochs)
   check.count('kdk: batch_size', batch_size)
   check.above('kdk: learning_rate', learning_rate, 0)

@@ -91,7 +91,7 @@ def heads(net: Net) -> Net:
     return lax.switch(subset - first, branches, us)
 
   def train(params, key, us):
-    if all(u is None for u in us):  # No embedding: all classes equally likely.
+    if all(u is None for u in us):  # No embedding, no head: a loss of 0.
       return jnp.zeros((1, 1)), ()
     subset = sum((u is not None) << k for k, u in enumerate(us[1:]))
     logits, stats = net.run(params[subset], key, us)

@@ -121,6 +121,7 @@ def _check(own: Settings) -> None:
   check.one_of('negatives', own.negatives, ('all', 'batch'))
   check.count('psi_steps', own.psi_steps)
   check.above('psi_learning_rate', own.psi_learning_rate, 0)
+  check.widths('psi_hidden', own.psi_hidden)
 
 
 def _init(own: Settings, key: Key, spec: Spec) -> Slots:
