@@ -91,9 +91,9 @@ class Samples(NamedTuple):
   """Samples to train on and to guess.
 
   Attributes:
-    known: [samples, ...] features to train on.
+    known: [samples, ...] features to train on, or several arrays.
     labels: [samples, classes] their labels; a row of zeros has no loss.
-    wanted: [n, ...] features whose labels are guessed.
+    wanted: [n, ...] features whose labels are guessed, or several arrays.
   """
 
   known: Array
@@ -183,10 +183,11 @@ def _staged(
   """
   check(schedule)
   labels = samples.labels
-  if not len(labels) or len(labels) != len(samples.known):
+  known = {len(x) for x in jax.tree.leaves(samples.known)}
+  if not len(labels) or known != {len(labels)}:
     raise ValueError(
-        'A model is completed on one or more known samples with a row of '
-        f'labels each; got {len(samples.known)} samples and {len(labels)} rows.'
+        'A model is completed on one or more known samples with a row of labels'
+        f' each; got {len(labels)} rows for {sorted(known)} samples.'
     )
   if not isinstance(labels, Tracer) and not np.asarray(labels).any():
     raise ValueError('No known sample has a label: all rows are zeros.')
@@ -222,11 +223,10 @@ def _epoch(learn: Callable, samples: Samples, size: int) -> Callable:
   known, labels = samples.known, samples.labels
   batches = -(-len(labels) // size)
 
-  def step(carry, xs):
-    i, key = xs
-    x = known.at[i].get(mode='fill', fill_value=0)
-    y = labels.at[i].get(mode='fill', fill_value=0)
-    return learn(carry, key, x, y), None
+  rows = lambda i: jax.tree.map(
+      lambda x: x.at[i].get(mode='fill', fill_value=0), (known, labels)
+  )
+  step = lambda carry, xs: (learn(carry, xs[1], *rows(xs[0])), None)
 
   def epoch(carry, key):
     if batches == 1:  # No order to draw; and a loop costs compile time.

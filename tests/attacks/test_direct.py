@@ -89,6 +89,20 @@ def test_samples_of_numpy_are_completed():
   )
 
 
+def test_a_party_may_have_several_arrays():
+  """Its bottom network reads them together."""
+  apart = lambda x: dict(left=x[:, :1], right=x[:, 1:])
+  joined = BOTTOM._replace(apply=lambda w, x: BOTTOM.apply(
+      w, jnp.concatenate([x['left'], x['right']], 1)
+  ))
+  found = [
+      attacks.model_completion(net, HEAD, SHORT).run(
+          KEY, views.TrainedBottom(W, see(X), LABELS, see(OTHERS))
+      ) for net, see in ((BOTTOM, jnp.asarray), (joined, apart))
+  ]
+  np.testing.assert_allclose(*found, rtol=1e-6)
+
+
 def test_a_rate_is_of_weights_that_there_are():
   """Of others by that name it would be ignored."""
   slow = SHORT._replace(bottom_rate=0.5, optimizer='sgd')

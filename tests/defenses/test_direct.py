@@ -10,9 +10,10 @@ import optax
 import pytest
 
 from vfljax import algorithms, club, defenses, metrics, nets, protocol
+from vfljax.completion import Schedule
 from vfljax.defenses import (
-    dcor, discrete_sgd, dp_gaussian, dp_weights, gan,
-    gradient_compression, kdk, label_dp, mid, mixup, multi_head, plugvfl,
+    dcor, discrete_sgd, dp_gaussian, dp_weights, gan, gradient_compression, kdk,
+    label_dp, mid, mixup, multi_head, plugvfl, shadow,
 )
 from vfljax.types import Batch, Net
 
@@ -193,10 +194,24 @@ def test_embeddings_are_decorrelated_from_all_arrays_of_a_party():
     lambda widths: plugvfl.plugvfl(0.1, psi_hidden=widths),
     lambda widths: gan.networks(widths), lambda widths: gan.networks((), widths)
 ])
-@pytest.mark.parametrize('widths', [64, '64', (4, 0), np.float32(3)])
+@pytest.mark.parametrize('widths', [64, '64', '', (4, 0), np.float32(3)])
 def test_widths_are_listed(make, widths):
   """A number was not iterable, somewhere, when training started."""
   with pytest.raises(ValueError, match='tuple of widths|an integer of at'):
     make(widths)
   make(())
   make([3, 4])
+
+
+def test_a_shadow_may_read_several_arrays():
+  """Where a passive party has several, its network reads them together."""
+  net, x = nets.mlp(3), D[:12]
+  two = net._replace(apply=lambda w, x: net.apply(w, jnp.concatenate(x, 1)))
+  who = shadow.Attacker(Schedule(1, 2, 1, 0.3, 'sgd'), 1, ())
+  labels, weights = FULL[:12], net.init(KEY, x)
+  known = shadow.known_samples(KEY, who, labels)
+  leak = lambda net, x: shadow.leakage(
+      KEY, who, net, weights, np.zeros(1, bool), x, labels, known
+  )
+  found = jax.jit(lambda: [leak(net, x), leak(two, (x[:, :1], x[:, 1:]))])()
+  assert found[0] == found[1]

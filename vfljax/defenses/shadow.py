@@ -119,12 +119,12 @@ def check_scored(
   two = len(of) == 2
   if (of > known).all() if two else (labels.sum(1) > 0).sum() > known.sum():
     return
-  which = 'each class' if two else 'some class'
   raise ValueError(
       f'{name} knows {attacker.known} auxiliary samples of a class and is '
-      f'scored by the others: {which} needs {attacker.known + 1} or more, and '
-      f'there are {", ".join(map(str, of))} by class. Give more auxiliary '
-      'samples, or let it know fewer (Attacker.known).'
+      f'scored by the others: {"each" if two else "some"} class needs '
+      f'{attacker.known + 1} or more, and there are {", ".join(map(str, of))} '
+      'by class. Give more auxiliary samples, or let it know fewer '
+      '(Attacker.known).'
   )
 
 
@@ -165,7 +165,8 @@ def update(
     The shadows, and for each the norms of its layers' gradients, [layers],
     averaged over the steps.
   """
-  aux = _auxiliary(holdings)
+  assert holdings.auxiliary is not None
+  aux = holdings.auxiliary
   count = len(aux.labels)
   size = min(how.batch_size, count)
   k_order, k_steps = jax.random.split(key)
@@ -173,7 +174,7 @@ def update(
 
   def step(shadows, xs):
     i, key = xs
-    batch: Batch = jax.tree.map(lambda x: x[i], aux)
+    batch: Batch = _rows(aux, i)
     loss = lambda s: _loss(key, holdings, s, batch)
     grads, stats = jax.grad(loss, has_aux=True)(shadows)
     descend = lambda p, g: p - how.learning_rate * g
@@ -228,12 +229,12 @@ def leakage(
     redrawn = named_layers.redraw(k_hidden, shadow)
     start = dict(  # The parameters of `nets.then`.
         first=named_layers.select(hidden, shadow, redrawn),
-        second=head.init(k_head, net.apply(shadow, features[:1])),
+        second=head.init(k_head, net.apply(shadow, _rows(features, slice(1)))),
     )
     scored = _unknown(labels, rows, own_labels)
     return best(
         k_train, attacker.schedule, nets.then(net, head), start,
-        Samples(features[rows], own_labels, features),
+        Samples(_rows(features, rows), own_labels, features),
         lambda guess: _score(guess, labels, scored), 'first', epochs,
     )
 
@@ -254,10 +255,12 @@ def _unknown(labels: Array, rows: Array, own_labels: Array) -> Array:
 
 def _mean_of_first(count: Array, fn: Callable, draws: Any, key: Key) -> Array:
   """Mean of `fn` over the first `count` of `draws`; no more are computed."""
-  def add(i, total):
-    return total + fn(jax.tree.map(lambda x: x[i], draws))
-
+  add = lambda i, total: total + fn(_rows(draws, i))
   return lax.fori_loop(0, count, add, shards.scalar(key, 0)) / count
+
+
+def _rows(samples: Any, rows: Any) -> Any:
+  return jax.tree.map(lambda x: jnp.asarray(x)[rows], samples)
 
 
 def _whole(number: Any) -> Any:
@@ -293,8 +296,3 @@ def _absent(holdings: Holdings, features: Array | None) -> Array | None:
     return None
   u = jax.eval_shape(own.apply, holdings.params['bottom'], features)
   return jnp.zeros(u.shape, u.dtype)
-
-
-def _auxiliary(holdings: Holdings) -> Batch:
-  assert holdings.auxiliary is not None
-  return holdings.auxiliary
