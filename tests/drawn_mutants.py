@@ -304,6 +304,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = json.loads(options.record.read_text())
   rows = {_key(row): row for row in record['rows']}
   drawn = sample(options.count, options.seed, options.module)
+  if not drawn:
+    parser.error(f'nothing is named {" or ".join(options.module)}.')
   left = {
       _key(row) for row in rows.values()
       if row['verdict'] != 'killed' and not row.get('equivalent')
