@@ -40,6 +40,22 @@ def test_two_listed_ones_of_one_name_are_refused():
     choosing.entries(config)
 
 
+def test_a_listed_one_that_there_is_not_is_told():
+  config = Config(listed=(*LISTED, Entry('isoo')), defenses='iso')
+  with pytest.raises(UserError, match="no defense 'isoo'. Did you mean iso?"):
+    choosing.entries(config)
+
+
+@pytest.mark.parametrize('listed', [(), LISTED, LISTED[1:]])
+def test_what_is_recorded_begins_with_no_defense(listed):
+  """Also where the list has none: losses are measured against it."""
+  config = Config(listed=listed, defenses='Marvell(7),gone')
+  found = choosing.recorded(config, dict(gone=(1.0,), Marvell=(7.0,)))
+  assert [(e.name, e.strengths) for e in found] == [
+      ('none', ()), ('Marvell', (7.0,)), ('gone', (1.0,))
+  ]
+
+
 def test_what_is_special_about_a_listed_one_stays():
   config = Config(defenses='Marvell(7)', listed=LISTED)
   entry = choosing.entries(config)[1]
