@@ -5,6 +5,7 @@ of these files has changed, also one that is only imported.
 """
 import ast
 from collections.abc import Iterator
+import importlib.machinery
 import importlib.util
 import linecache
 from pathlib import Path
@@ -44,10 +45,30 @@ def collect(file: Path, found: set[Path]) -> None:
   for name in _imported(file):
     parts = name.split('.')
     for i in range(len(parts)):  # Importing a module also runs its packages.
-      module = sys.modules.get('.'.join(parts[: i + 1]))
-      there = getattr(module, '__file__', None) or ''
+      there = _file('.'.join(parts[: i + 1]))
       if there.endswith('.py') and is_own(there):
         collect(Path(there), found)
+
+
+def _file(name: str) -> str:
+  """The file of a module; '' if there is none.
+
+  A function may import it only once it is called: it is looked for where it
+  would be found, and not imported.
+  """
+  if name in sys.modules:
+    return getattr(sys.modules[name], '__file__', None) or ''
+  path, parent = None, name.rpartition('.')[0]
+  if parent:
+    package = Path(_file(parent))
+    if package.name != '__init__.py' or not is_own(str(package)):
+      return ''
+    path = [str(package.parent)]
+  try:
+    spec = importlib.machinery.PathFinder.find_spec(name, path)
+  except (ImportError, OSError, ValueError):  # Of a finder in sys.path_hooks.
+    return ''
+  return spec.origin or '' if spec else ''
 
 
 def _imported(file: Path) -> Iterator[str]:

@@ -56,6 +56,8 @@ def test_values_are_split_where_nothing_holds_them_together(text, values):
     (['data.name=a,a'], [], 'a value twice'),
     (['train.learning_rate=0.001,1e-3'], [], '1e-3 are the same experiment'),
     (['data.parties=2,3', 'seeds=1,01'], [], 'seeds=01 are the same exp'),
+    (['attack.completion.epochs=9,9.0'], [], 'epochs=9.0 are the same exp'),
+    (['data.options=rows=9;a=1,a=1; rows=9'], [], 'are the same experiment'),
     (['data.name=a', 'config.data.name=b'], [], 'a field twice'),
     (['data.name=a'], ['--config.data.name=b'], 'leave one out'),
     (['model.bottom=(8,4'], [], 'a \\) is missing'),

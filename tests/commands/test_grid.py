@@ -144,6 +144,22 @@ def test_a_page_is_over_all_and_a_single_one_has_its_own(
   assert page.read_text() == '1 and 2'
 
 
+def test_code_that_ends_the_program_is_not_finished(
+    start, tmp_path, monkeypatch
+):
+  def play(argv, stop):
+    if '--config.seeds=1' in argv:
+      sys.exit(0)
+    # As XLA tells what a callback raised.
+    raise RuntimeError('INTERNAL: Traceback (most recent call last):\n'
+                       '  File "x.py", line 1, in f\nKeyError: 3')
+
+  monkeypatch.setattr(point, 'play', play)
+  code, said, error = start('--over', 'seeds=1,2')
+  assert code == 2 and '2 of 2 experiments are not finished' in error
+  assert 'SystemExit: 0\n' in error and 'Not finished: KeyError: 3\n' in said
+
+
 def test_a_work_directory_is_no_grid(start, tmp_path):
   (tmp_path / 'grid').mkdir()
   (tmp_path / 'grid/config.json').write_text('{"seeds": 1}')

@@ -198,6 +198,27 @@ def test_no_run_goes_on_in_what_was_merged(tmp_path):
   assert everything(place) == before
 
 
+def test_nor_into_a_part_under_another_name(tmp_path, capsys):
+  one, two = (made(tmp_path / name, [NONE], seeds)
+              for name, seeds in (('one', (0, 1)), ('two', (2, 3))))
+  before = (one / 'config.json').read_bytes()
+  code, _, error = call(
+      capsys, 'merge', one, two, f'--to={tmp_path}/new/../one'
+  )
+  assert code == 2 and 'is one of the folders to merge' in error
+  assert (one / 'config.json').read_bytes() == before
+  assert not (tmp_path / 'new').exists()
+
+
+def test_a_part_that_has_lost_its_configuration(tmp_path, capsys):
+  one, two = (made(tmp_path / name, [NONE]) for name in ('one', 'two'))
+  (two / 'config.json').unlink()
+  (two / '.config.json').unlink()
+  code, _, error = call(capsys, 'merge', one, two, f'--to={tmp_path}/all')
+  assert code == 2 and f'{two} has lost its config.json' in error
+  assert not (tmp_path / 'all').exists()
+
+
 def test_nothing_is_merged_into_a_run(tmp_path):
   one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [NONE])
   lines = two / 'epochs/none.jsonl'

@@ -9,8 +9,10 @@ from vfljax.runner.workdir import store
 
 
 def test_parts_of_other_code_are_not_merged(tmp_path, capsys):
-  of = lambda name, **sources: made(tmp_path / name, [NONE], sources=sources)
-  one, two = of('one', a='1', b='2'), of('two', b='2', c='3')
+  of = lambda name, row=ISO, **sources: made(
+      tmp_path / name, [row], sources=sources
+  )
+  one, two = of('one', a='1', b='2'), of('two', OTHER, b='2', c='3')
   code, *_ = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
   assert code == 0
   kept = store.read_config(tmp_path / 'all')['sources']
@@ -19,6 +21,39 @@ def test_parts_of_other_code_are_not_merged(tmp_path, capsys):
   code, _, error = call(capsys, 'merge', one, three, '--to', tmp_path / 'no')
   assert code == 2 and 'ran other versions of b' in error
   assert not (tmp_path / 'no').exists()
+
+
+OWN, OTHER = ('mine', 0.5), ('max_norm', None)
+
+
+@pytest.mark.parametrize('rows, others, said', [
+    # The first part has nothing of the file in which the others differ.
+    ([NONE, OWN], {'mine.py': '2'}, '/two and {}/three ran other versions'),
+    ([NONE, OWN], {'copy.py': '2'}, '/two ran mine.py, and {}/three ran copy.'),
+    # A file has taken the place of a defense of vfljax's.
+    ([NONE, ISO], {}, "ran mine.py, and {}/one ran vfljax's own code under"),
+])
+def test_nor_are_two_codes_of_one_name(
+    rows, others, said, tmp_path, capsys
+):
+  one = made(tmp_path / 'one', [NONE, ISO])
+  two = made(tmp_path / 'two', rows, (2, 3), sources={'mine.py': '1'})
+  parts = [one, two]
+  if others:
+    parts.append(made(tmp_path / 'three', rows, (4, 5), sources=others))
+  code, _, error = call(capsys, 'merge', *parts, '--to', tmp_path / 'all')
+  assert code == 2 and said.format(tmp_path) in error
+  assert len(error.splitlines()) == 2 and not (tmp_path / 'all').exists()
+
+
+def test_a_file_may_be_renamed_and_an_earlier_version_have_named_none(tmp_path):
+  one = made(tmp_path / 'one', [NONE, OWN], sources={'mine.py': '1'})
+  two = made(tmp_path / 'two', [NONE, OWN], (2, 3), sources={'copy.py': '1'})
+  more = {'copy.py': '1', 'more.py': '2'}  # Of another defense.
+  three = made(tmp_path / 'three', [NONE, OWN, ISO], sources=more)
+  four = made(tmp_path / 'four', [NONE, OWN], (4, 5))
+  configs = [store.read_config(p) for p in (one, two, three, four)]
+  same.check([one, two, three, four], configs)
 
 
 def entry(defense, *strengths, **changed):

@@ -163,6 +163,24 @@ def test_a_loader_may_begin_with_a_byte_order_mark(tmp_path):
   assert found == {file}
 
 
+def test_what_a_function_will_import_belongs_to_its_file(tmp_path, monkeypatch):
+  """Also before it is called, and nothing is imported to find it."""
+  (tmp_path / 'own_late/deep').mkdir(parents=True)
+  texts = {
+      'mine.py': 'def f():\n  import own_late.deep.two, xml.no_such\n',
+      'own_late/__init__.py': '1 / 0',
+      'own_late/deep/__init__.py': '',
+      'own_late/deep/two.py': 'from own_late.deep import nobody\n',
+  }
+  files = {tmp_path / name for name in texts}
+  for name, text in texts.items():
+    (tmp_path / name).write_text(text)
+  monkeypatch.syspath_prepend(tmp_path)
+  found = set()
+  importing.collect(tmp_path / 'mine.py', found)
+  assert found == files and 'own_late' not in sys.modules
+
+
 @pytest.mark.parametrize('shipped', [False, True])
 @pytest.mark.parametrize('which', ['plain', 'wrapped'])
 @pytest.mark.parametrize('edited', ['mine.py', 'prep.py'])

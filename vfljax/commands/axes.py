@@ -6,14 +6,18 @@ Values are separated by commas; a comma inside brackets or quotes is part of a
 value.
 """
 from collections.abc import Sequence
+import dataclasses
 import hashlib
 import itertools
 from pathlib import Path
 import re
 from typing import NamedTuple
 
+from vfljax.commands import apart
 from vfljax.runner.cli import arguments
+from vfljax.runner.config import options
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers
 
 _LONGEST = 120  # Characters of a folder's name.
 _PAIRS = {'(': ')', '[': ']', '{': '}'}
@@ -66,8 +70,7 @@ def points(
   short = _short(list(axes))
   for config in files:
     # As a run of its own would call its folder.
-    plain = arguments.parse(['vfljax', f'--config={config}']).workdir
-    first = '-'.join(Path(plain).parts[1:])
+    first = '-'.join(Path(_workdir(config)).parts[1:])
     for values in itertools.product(*axes.values()):
       chosen = dict(zip(axes, values))
       name = _name([first, *(f'{k}={v}' for k, v in chosen.items())])
@@ -87,6 +90,34 @@ def points(
   return found
 
 
+@apart.alone
+def _workdir(config: str) -> str:
+  """Where a run of its own would write, by default."""
+  return arguments.parse(['vfljax', f'--config={config}']).workdir
+
+
+@apart.alone
+def _meaning(argv: Sequence[str]) -> str:
+  """What a command line asks for, however its values are spelt.
+
+  Raises:
+    UserError: if it cannot be read.
+  """
+  config = arguments.parse(list(argv)).config
+  said = lambda text: str(sorted(options.parse(text, 'options', 'a=1').items()))
+  own = config.attack.own.items()
+  return repr(dataclasses.replace(
+      config,
+      attack=dataclasses.replace(config.attack, own={
+          name: attackers.group_options(name, given) for name, given in own
+      }),
+      data=dataclasses.replace(config.data, options=said(config.data.options)),
+      model=dataclasses.replace(
+          config.model, options=said(config.model.options)
+      ),
+  ))
+
+
 def _refuse_twins(found: Sequence[Point]) -> None:
   """Refuses two values of a field that make the same experiment.
 
@@ -95,10 +126,10 @@ def _refuse_twins(found: Sequence[Point]) -> None:
   known: dict[tuple[str, str], str] = {}
   for one in found:
     try:
-      config = arguments.parse(list(one.argv)).config
+      meaning = _meaning(one.argv)
     except UserError:  # It is told, or left out, where all are checked.
       continue
-    name = known.setdefault((one.argv[1], repr(config)), one.name)
+    name = known.setdefault((one.argv[1], meaning), one.name)
     if name != one.name:
       raise UserError(
           f'{name} and {one.name} are the same experiment: leave one out.'

@@ -11,7 +11,7 @@ from vfljax.commands import point
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
 from vfljax.runner import run as running
-from vfljax.runner.errors import brief
+from vfljax.runner.config import blaming
 from vfljax.runner.machine.stopping import Stop
 
 
@@ -39,6 +39,6 @@ def _played(one: Point, stop: Stop | None) -> str:
     return point.play(one.argv, stop)
   except running.Interrupted:
     raise
-  except Exception as error:
+  except (Exception, SystemExit) as error:  # Of code that ends its program.
     traceback.print_exc()
-    return brief(f'{type(error).__name__}: {error}')
+    return blaming.said(error)

@@ -69,7 +69,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
       measurements that none of them has.
   """
   place = Path(target).expanduser()
-  if place.absolute() in [folder.absolute() for folder in folders]:
+  if place.resolve() in [folder.resolve() for folder in folders]:
     raise UserError(
         f'--to={target} is one of the folders to merge: choose a new one.'
     )
@@ -78,7 +78,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
     raise UserError(
         f'--to={target} is the work directory of a run.\nChoose a new folder.'
     )
-  configs = same.agreed([store.read_config(folder) for folder in folders])
+  configs = same.agreed([_config(folder) for folder in folders])
   same.check(folders, configs)
   found = _units(folders)
   keys = {_key(row) for rows, *_ in found.values() for row in rows}
@@ -92,6 +92,21 @@ def merge(folders: Sequence[Path], target: str) -> Path:
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
+
+
+def _config(folder: Path) -> dict[str, Any]:
+  """A part's configuration.
+
+  Raises:
+    UserError: if it is lost.
+  """
+  found = store.read_config(folder)
+  if not found:
+    raise UserError(
+        f'{folder} has lost its {identity.CONFIG}, which says what was run.\n'
+        'Copy it again with all of its files, or leave it out.'
+    )
+  return found
 
 
 def _measured(place: Path) -> list[Key]:
@@ -249,7 +264,7 @@ def _merged(
   merged = dict(configs[0]) | dict(
       defenses='', attacks='', listed=[*entries.values()],
       listed_attacks=[*dict.fromkeys(
-          name for c in configs for name in _attacks(c)
+          name for c in configs for name in same.attacks_of(c)
       )],
   )
   merged.pop(raising.FIELD, None)
@@ -274,8 +289,3 @@ def _strengths(
       if row['strength'] is not None:
         own[row['strength']] = None
   return {name: tuple(own) for name, own in found.items()}
-
-
-def _attacks(config: Mapping[str, Any]) -> list[str]:
-  asked = [name.strip() for name in config['attacks'].split(',')]
-  return [name for name in asked if name] or config['listed_attacks']

@@ -1,6 +1,7 @@
 """Checks, runs and reports one experiment of a grid, on any machine."""
 from collections.abc import Sequence
 
+from vfljax.commands import apart
 from vfljax.data.table import Table
 from vfljax.report import current, writing
 from vfljax.runner import run
@@ -13,6 +14,7 @@ from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import about, identity
 
 
+@apart.alone
 def is_done(argv: Sequence[str]) -> bool:
   """Whether an experiment is finished; if not, checks that it can be run.
 
@@ -36,6 +38,7 @@ def is_done(argv: Sequence[str]) -> bool:
   return False
 
 
+@apart.alone
 def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   """Runs the rest of an experiment and writes its report.
 

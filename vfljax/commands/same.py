@@ -4,8 +4,10 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+from vfljax import algorithms, attacks, defenses, nets
+from vfljax.leakage import AttackName
 from vfljax.runner.cli import asking
-from vfljax.runner.config import Config, Entry
+from vfljax.runner.config import OR, Config, Entry
 from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing, sources
@@ -30,11 +32,11 @@ def check(
   Raises:
     UserError: naming two of them, and how they differ.
   """
-  every = [*zip(folders, configs)]
-  for folder, config in every[1:]:
-    _check_fields(folders[0], configs[0], folder, config)
-  for one, other in itertools.combinations(every, 2):
-    _check_methods(*one, *other)
+  # Of three, the first may lack what the others have differently.
+  pairs = [*itertools.combinations(zip(folders, configs), 2)]
+  for check_pair in (_check_fields, _check_methods, _check_code):
+    for one, other in pairs:
+      check_pair(*one, *other)
 
 
 def agreed(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -80,6 +82,12 @@ def entries(
   return choosing.recorded(asked, measured)
 
 
+def attacks_of(config: Mapping[str, Any]) -> list[str]:
+  """The attacks that a work directory was asked for."""
+  asked = [name.strip() for name in config['attacks'].split(',')]
+  return [name for name in asked if name] or config['listed_attacks']
+
+
 def _check_methods(
     one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
 ) -> None:
@@ -92,6 +100,46 @@ def _check_methods(
         f'{odd.one!r} and {odd.other!r}.\nGive one of them another name, as '
         f"label='{odd.name} 2' in its Entry, and run it in another --workdir."
     )
+
+
+def _check_code(
+    one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
+) -> None:
+  """Raises a UserError if what both ran is other code in other files.
+
+  A run with all methods of another one has all of its code, too, under whatever
+  names of files. If it has no digests, its methods are vfljax's, unless that
+  has none of the name: then an earlier version made it.
+  """
+  ran = lambda c: {*(e.name for e in entries(c, {})), *attacks_of(c)}
+  both = (one, here), (other, there)
+  for (first, mine), (second, its) in itertools.permutations(both):
+    code, theirs = (c.get(sources.FIELD, {}) for c in (mine, its))
+    gone = [k for k, v in code.items() if v not in theirs.values()]
+    odd = [k for k, v in theirs.items() if v not in code.values()]
+    if not odd and not theirs and _has_names_of_ours(mine):
+      odd = ["vfljax's own code"]
+    if gone and odd and ran(mine) <= ran(its):
+      raise UserError(
+          f'{first} ran {gone[0]}, and {second} ran {odd[0]} under the same '
+          'names: they cannot be parts of one experiment.\nvfljax compare '
+          'shows them beside each other.'
+      )
+
+
+def _has_names_of_ours(config: Mapping[str, Any]) -> bool:
+  """Whether vfljax has a method of every name in a configuration."""
+  bases = (
+      AttackName.parse(name.strip()).base
+      for listed in attacks_of(config) for name in listed.split(OR)
+  )
+  model = config.get('model', {})
+  return (
+      all(row.defense in defenses.REGISTRY for row in entries(config, {}))
+      and all(base in attacks.REGISTRY for base in bases)
+      and model.get('name', '') in {'', *nets.REGISTRY}
+      and model.get('aggregation', 'sum') in algorithms.AGGREGATIONS
+  )
 
 
 def _check_fields(

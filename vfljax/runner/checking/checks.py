@@ -12,7 +12,7 @@ from vfljax.runner.checking import (
     combinations, knowing, one_class, rehearsal, suiting,
 )
 from vfljax.runner.compiled import replay
-from vfljax.runner.config import Config, Entry, ranges
+from vfljax.runner.config import Config, Entry, blaming, ranges
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.experiment import (
@@ -81,6 +81,10 @@ def _refused() -> Iterator[None]:
     yield
   except (ValueError, OSError) as error:  # Of auxiliary.data, its file.
     raise UserError(brief(str(error))) from None
+  except SystemExit as error:  # Its code may be 0, as of what was done.
+    raise UserError(
+        f'{blaming.said(error)}\nA method must not end the program.'
+    ) from None
 
 
 def _check(setting: Setting) -> None:

@@ -55,14 +55,18 @@ def named(model: ModelConfig, width: int = 0) -> Net:
   Raises:
     ValueError: for an unknown name, option or value, or a `model.width` that
       is not `width`.
+    UserError: for any error of a network from outside.
   """
   if width and model.width not in (0, width):
     raise ValueError(
         'With a top without weights the embedding is the logits: model.width '
         f'must be {width}, not {model.width}.'
     )
+  known = nets.REGISTRY.get(model.name)
+  mine = known is not None and not outside.is_ours(known)
   try:
-    return nets.make(model.name, width or model.width, **_options(model))
+    with outside.explained(model.name, mine):
+      return nets.make(model.name, width or model.width, **_options(model))
   except OSError as error:  # A pretrained network's files.
     raise ValueError(str(error)) from None
 
