@@ -219,6 +219,24 @@ def test_a_part_that_has_lost_its_configuration(tmp_path, capsys):
   assert not (tmp_path / 'all').exists()
 
 
+@pytest.mark.parametrize('one, other, alike', [
+    (0.5, 0.50009, True), (0.5, 0.5002, False), (27.5, 27.502, True),
+    (27.5, 27.504, False), (-3e6, -3.0002e6, True), (None, None, True),
+    (None, 0.5, False), (0.5, None, False),
+])
+def test_what_another_program_rounds_is_the_same(one, other, alike):
+  """A PSNR of 27 and a loss of a million are rounded at other digits."""
+  fields = dict.fromkeys(merge.Key._fields, 'x') | dict(strength=1.0)
+  rows = [fields | dict(value=value) for value in (one, other)]
+  seen = {}
+  assert not merge._seen(seen, rows[0], 'first')
+  if alike:
+    assert merge._seen(seen, rows[1], 'second')
+    return
+  with pytest.raises(UserError, match='cannot be parts of one experiment'):
+    merge._seen(seen, rows[1], 'second')
+
+
 def test_nothing_is_merged_into_a_run(tmp_path):
   one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [NONE])
   lines = two / 'epochs/none.jsonl'

@@ -21,7 +21,9 @@ from vfljax.runner.workdir import (
     about, epoch_lines, identity, mergeable, parts, raising, store,
 )
 
-SAME = 1e-4  # Values that differ by less were measured by another program.
+# Values that differ by less were measured by another program; from 1 on, as in
+# PSNR, by less than that part of them.
+SAME = 1e-4
 
 
 class Key(NamedTuple):
@@ -220,7 +222,8 @@ def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
     return False
   before, where = seen[key]
   same = before is None if value is None else (
-      before is not None and abs(before - value) <= SAME
+      before is not None
+      and abs(before - value) <= SAME * max(1, abs(before))
   )
   if not same:
     raise UserError(
