@@ -178,3 +178,18 @@ def test_what_cannot_be_divided_is_left_to_the_checks():
   assert config == whole and not said
   with pytest.raises(UserError):
     checks.make(config, test)
+
+
+@pytest.mark.parametrize('each, most', [(50, 20), (5, 2), (3, 1), (1, 1)])
+def test_known_labels_are_as_many_as_every_split_has(each, most):
+  """A random split may leave a class fewer than its share, half of them."""
+  labels = np.eye(2)[np.arange(2 * each) % 2]
+  setting = SimpleNamespace(
+      samples=SimpleNamespace(labels=labels), classes=2, replayed={},
+      sizes=SimpleNamespace(train=each),
+  )
+  knowing.check(setting, 0)
+  knowing.check(setting, most)
+  for known in (most + 1, -1):
+    with pytest.raises(ValueError, match=f'between 1 and {most} labels'):
+      knowing.check(setting, known)

@@ -1,4 +1,6 @@
 """What cannot start, or cannot fit into memory, is refused before it is run."""
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -11,7 +13,7 @@ from vfljax.runner.checking import checks, rehearsal, trying
 from vfljax.runner.cli import arguments
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
-    TrainConfig,
+    TrainConfig, Variant,
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import exhausted
@@ -214,3 +216,25 @@ def test_a_fact_that_is_no_number_is_refused_by_name(monkeypatch, fact, said):
   else:
     with pytest.raises(UserError, match=said):
       make(given)
+
+
+def test_attacks_with_options_are_traced_and_equal_ones_once():
+  given = config(
+      attack=AttackConfig(own=dict(gradient_inversion=dict(steps=7))),
+      variants=(
+          Variant('norm_scoring:again', {}),
+          Variant('gradient_inversion:more', dict(steps=9)),
+          Variant('gradient_inversion:same', dict(steps=7)),
+      ),
+  )
+  names = (
+      'norm_scoring', 'norm_scoring:again', 'gradient_inversion',
+      'gradient_inversion:same', 'gradient_inversion:more',
+  )
+  setting = SimpleNamespace(
+      config=given, in_training=dict.fromkeys(names), replayed={},
+      after_training={},
+  )
+  assert trying._with_options(setting) == {
+      'gradient_inversion', 'gradient_inversion:more'
+  }

@@ -4,12 +4,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from vfljax import nets
 from vfljax.attack import Attack, Wants
 from vfljax.data.table import Table
 from vfljax.runner.checking import checks, suiting
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig,
 )
+from vfljax.runner.errors import UserError
 from vfljax.views import TrainedTop
 
 TABLE, IMAGES = (5, 3), (5, 8, 8, 1)
@@ -109,3 +111,21 @@ def test_an_experiment_on_such_pixels_is_refused():
       continue
     with pytest.raises(ValueError, match='mean_image guesses pixels between'):
       checks._check_attacks(made)
+
+
+@pytest.mark.parametrize('width, fits', [(0, True), (3, True), (4, False)])
+def test_a_network_from_outside_has_the_width_that_is_asked_for(
+    width, fits, monkeypatch
+):
+  net = nets.mlp(3)
+  monkeypatch.setitem(nets.REGISTRY, 'mine', nets.Network(lambda width: net))
+  setting = SimpleNamespace(
+      config=Config(model=ModelConfig('vhnn', name='mine', width=width)),
+      samples=SimpleNamespace(features=(None, np.zeros((5, 2), np.float32))),
+      vfl=SimpleNamespace(bottom=lambda party: net),
+  )
+  if fits:
+    suiting._check_width(setting)
+    return
+  with pytest.raises(UserError, match='model.width asks for, 4; it makes .3'):
+    suiting._check_width(setting)

@@ -58,3 +58,8 @@ def test_a_range_that_names_the_method_is_told_as_it_is(tmp_path):
 def test_what_comes_from_nowhere_has_its_type():
   assert outside.said('mine', AssertionError()) == 'mine: AssertionError'
   assert outside.said('mine', KeyError('a')) == "mine: KeyError: 'a'"
+
+
+def test_what_was_told_already_is_told_by_its_end():
+  told = UserError('from afar\n\nwhat is wrong\n  ^~~\nwhat to type')
+  assert blaming.said(told) == 'what is wrong\nwhat to type'

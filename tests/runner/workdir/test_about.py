@@ -54,6 +54,17 @@ def test_what_is_no_share_is_unknown(said, shares, training):
   assert about.shares(said) == shares and about.training(said) == training
 
 
+def test_what_is_said_of_a_table():
+  said = about.of_run(Config(), TABLE, ['launch.py', '--config=q.py'])
+  assert said['classes'] == dict(no=0.25, yes=0.75)
+  assert (said['rows'], said['test_rows']) == (4, 0)
+  assert about.training(said) == tuple(
+      said['training'] * share for share in (0.25, 0.75)
+  )
+  held = TABLE._replace(test=np.array([True, False, False, False]))
+  assert about.of_run(Config(), held, [])['test_rows'] == 1
+
+
 @pytest.mark.slow
 def test_the_head_says_what_was_run(tmp_path):
   config = dataclasses.replace(
