@@ -63,3 +63,13 @@ def test_what_comes_from_nowhere_has_its_type():
 def test_what_was_told_already_is_told_by_its_end():
   told = UserError('from afar\n\nwhat is wrong\n  ^~~\nwhat to type')
   assert blaming.said(told) == 'what is wrong\nwhat to type'
+
+
+def test_a_traceback_is_told_by_its_last_line_and_the_users(tmp_path):
+  file, _ = caught(tmp_path, 'assert False')
+  text = (
+      'In another process:\nTraceback (most recent call last):\n'
+      f'  File "{file}", line 3, in f\n    x()\n'
+      f'  File "{jax.__file__}", line 9, in g\n    y()\nKeyError: 7'
+  )
+  assert blaming.said(RuntimeError(text)) == f'{file}, line 3: KeyError: 7'
