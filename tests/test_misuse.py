@@ -452,6 +452,8 @@ def copied(function):
      'send must return floats; it returned bool'),
     (dict(receive=lambda state, key, own: tuple(d.astype(int) for d in own)),
      'receive must return floats; it returned int32'),
+    (dict(send=lambda state, key, own: tuple(u.astype('f2') for u in own)),
+     'send must .* that it gets, float32; it returned float16'),
 ])
 def test_what_an_adversary_returns_is_of_the_kind_that_it_got(hooks, said):
   with pytest.raises(ValueError, match=f"dversary's .*{said}"):

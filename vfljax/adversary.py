@@ -23,7 +23,9 @@ class Adversary(NamedTuple):
     init: (key, own features) -> state.
     rows: (key, indices) -> indices, [batch] each, of a round's samples in
       `fit`. Parties agree on them before each round, so an attacker can change
-      them.
+      them. There are n samples, 0..n-1, and with `remainder='pad'` n is
+      padding. Others are refused or, where they are traced, make all numbers
+      of the round NaN, the weights' too.
     features: (state, key, own features) -> own features.
     send: (state, key, own embeddings) -> own embeddings.
     receive: (state, key, own cut-layer gradients) -> own cut-layer gradients.
@@ -100,9 +102,13 @@ def put(
         f'returned {_shapes(own)}. Of a single party: (array,).'
     )
   if hook != 'features' and _floats(before) and not _floats(own):
-    kinds = ', '.join(str(jnp.result_type(x)) for x in own)
     raise Misfit(  # What passes is differentiated.
-        f"The adversary's {hook} must return floats; it returned {kinds}."
+        f"The adversary's {hook} must return floats; it returned {_kinds(own)}."
+    )
+  if hook != 'features' and _kinds(own) != _kinds(before):
+    raise Misfit(
+        f"The adversary's {hook} must return floats of the precision that it "
+        f'gets, {_kinds(before)}; it returned {_kinds(own)}.'
     )
   replaced = dict(zip(indices, own))
   return tuple(replaced.get(i, x) for i, x in enumerate(everyone))
@@ -111,6 +117,10 @@ def put(
 def _shapes(tree: Any) -> Any:
   """Of its leaves, in its structure."""
   return jax.tree.map(jnp.shape, tree)
+
+
+def _kinds(own: Any) -> str:
+  return ', '.join(str(jnp.result_type(x)) for x in own)
 
 
 def _floats(own: Any) -> bool:

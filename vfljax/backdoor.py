@@ -8,11 +8,12 @@ passive party can.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax import check, metrics
 from vfljax.adversary import Adversary
+from vfljax.numerics import common_type
 from vfljax.types import Array
 
 
@@ -40,7 +41,8 @@ def measured(
     backdoor: Whose target it is.
     clean: [n, classes] logits without the attack.
     attacked: [n, classes] logits with it.
-    labels: [n, classes]; a row of zeros does not count.
+    labels: [n, classes]; a row of zeros does not count, and one with several
+      classes is of the largest.
 
   Returns:
     Fractions. 'attacked_accuracy', and 'drop', clean minus attacked accuracy.
@@ -49,18 +51,23 @@ def measured(
     attack. NaN if logits are NaN.
 
   Raises:
-    ValueError: if the target is none of the classes: nothing is taken for it.
+    ValueError: if the target is none of the classes: nothing is taken for it
+      (both are NaN if it is traced); if labels and logits differ in shape.
   """
-  real = labels.sum(-1)
+  for logits in clean, attacked:
+    check.alike('backdoor.measured', logits, labels)
+  real = (labels.sum(-1) > 0).astype(jnp.float32)
   before = metrics.accuracy(clean, labels, real)
   after = metrics.accuracy(attacked, labels, real)
   found = dict(attacked_accuracy=after, drop=before - after)
   if backdoor.target is None:
     return found
-  check.whole('Backdoor.target', backdoor.target, 0, labels.shape[-1] - 1)
-  goal = jax.nn.one_hot(backdoor.target, labels.shape[-1])
-  others = real - labels @ goal
-  taken = jnp.full(len(labels), backdoor.target)
+  classes = labels.shape[-1]
+  check.whole('Backdoor.target', backdoor.target, 0, classes - 1)
+  target = jnp.asarray(backdoor.target).astype(jnp.int32)
+  others = real * (labels.argmax(-1) != target).astype(jnp.float32)
+  others = jnp.where((target >= 0) & (target < classes), others, 0)
+  taken = jnp.full(len(labels), target)
   share = lambda logits: metrics.accuracy(logits, taken, others)
   return found | dict(
       backdoor_accuracy=share(attacked), untriggered=share(clean)
@@ -69,14 +76,15 @@ def measured(
 
 def some(name: str, parties: Sequence[int]) -> None:
   """Raises ValueError, of the attack `name`, if nobody deviates."""
-  if not parties:
+  if not isinstance(parties, (tuple, list)) or not parties:
     raise ValueError(f'{name} needs one or more parties; got {parties!r}.')
 
 
 def value_range(features: Sequence[Array]) -> tuple[Array, Array]:
   """The smallest and the largest value in any of the attackers' features."""
-  low = jnp.stack([x.min() for x in features]).min()
-  return low, jnp.stack([x.max() for x in features]).max()
+  kind = common_type(*features)
+  low = jnp.stack([x.min().astype(kind) for x in features]).min()
+  return low, jnp.stack([x.max().astype(kind) for x in features]).max()
 
 
 def stamp(x: Array, value: float | Array = 1.0) -> Array:
@@ -92,11 +100,20 @@ def stamp(x: Array, value: float | Array = 1.0) -> Array:
       (-1, -1), (-2, -2), (-1, -3) and (-3, -1) become `value`, counted from the
       corner, in every channel; or [n, columns], whose last four columns (or
       all, if fewer) become `value`.
-    value: The value of a trigger's pixel: the largest that features have.
+    value: The value of a trigger's pixel: the largest that features have. One
+      number that the features' type holds; may be traced.
 
   Raises:
-    ValueError: for smaller images.
+    ValueError: for smaller images, or a value that is no such number.
   """
+  x = jnp.asarray(x)
+  if jnp.issubdtype(x.dtype, jnp.integer):  # A part of one would be cut off.
+    held = jnp.iinfo(x.dtype)
+    check.whole('stamp: value', value, int(held.min), int(held.max))
+  check.inside(
+      'stamp: value', value, -np.inf, np.inf, open_low=True, open_high=True
+  )
+  value = jnp.asarray(value).astype(x.dtype)
   if x.ndim == 2:
     return x.at[:, -4:].set(value)
   if x.ndim != 4 or min(x.shape[1:3]) < 3:

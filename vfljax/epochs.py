@@ -90,12 +90,14 @@ def play_epoch(
   """
   count, take = samples
   own = epoch_of(plan, run.key, epoch, count)
+  end = count + (plan.remainder == 'pad')  # Of what there is, with padding.
 
   def play(state, xs):
     i, key = xs
-    i = _agreed(plan.adversary.rows(jax.random.fold_in(key, 2), i), i)
-    truth, prepared = take(i)
-    return play_batch(plan, state, truth, key, watched, prepared)
+    told = plan.adversary.rows(jax.random.fold_in(key, 2), i)
+    truth, prepared = take(_agreed(told, i, end))
+    found = play_batch(plan, state, truth, key, watched, prepared)
+    return found if told is i else rows_of.failed(found, told, i, end)
 
   state, rows = _scan(play, run.state, (own.rounds, own.keys[:-1]), take)
   stacks: list[Any] = [rows['watch']]
@@ -108,7 +110,7 @@ def play_epoch(
   return close(plan, run, own, losses, stacks, epoch, watched)
 
 
-def _agreed(numbers: Any, drawn: Array) -> Array:
+def _agreed(numbers: Any, drawn: Array, end: int) -> Array:
   """Which samples a round has, once attackers have had their say."""
   shape, kind = jnp.shape(numbers), jnp.result_type(numbers)
   if shape != drawn.shape or not jnp.issubdtype(kind, jnp.integer):
@@ -116,6 +118,7 @@ def _agreed(numbers: Any, drawn: Array) -> Array:
         "The adversary's rows must return the samples' numbers, whole ones of "
         f'shape {drawn.shape}; it returned {kind} of shape {shape}.'
     )
+  check.whole("The adversary's rows", numbers, 0, end - 1, many=True)
   return numbers
 
 

@@ -44,6 +44,30 @@ def taker(data: Any, padded: bool) -> Callable[[Array], Any]:
   return lambda i: jax.tree.unflatten(structure, [of(x, i) for x in parts])
 
 
+def failed(found: Any, i: Array, like: Array, end: int) -> Any:
+  """A round's outcome, with NaN for every float if it had a row that is not.
+
+  A gather takes another sample in its place. A traced number cannot be refused,
+  so that the round is to fail, and not to look as if it were right.
+
+  Args:
+    found: A pytree.
+    i: [m] the indices that were gathered, of any integer type.
+    like: Indices whose type is wide enough for `end`.
+    end: Rows from 0 to end - 1 are there.
+  """
+  wide = max(like.dtype, i.dtype, key=lambda kind: kind.itemsize)
+  i = i.astype(wide)
+  right = ((i >= 0) & (i < end)).all()
+
+  def marked(x):
+    if not jnp.issubdtype(jnp.result_type(x), jnp.floating):
+      return x
+    return jnp.where(right, x, jnp.full_like(x, jnp.nan))
+
+  return jax.tree.map(marked, found)
+
+
 def _is_narrow(x: Array) -> bool:
   return x.ndim == 2 and 0 < x.shape[1] <= NARROW
 

@@ -11,7 +11,7 @@ from vfljax.attacks import (
     label_replacement, missing_features, noisy_sample,
 )
 from vfljax.defense import none
-from vfljax.scene import Ground
+from vfljax.scene import Ground, Scene
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
@@ -203,6 +203,51 @@ def test_what_is_measured():
       backdoor.measured(aimed._replace(target=wrong), clean, attacked, labels)
 
 
+AIMED = backdoor.Backdoor(protocol.HONEST, protocol.HONEST, 2)
+
+
+def test_a_sample_of_several_classes_counts_once_as_of_the_largest():
+  labels = np.array(
+      [[0.4, 0, 0.6], [0.9, 0.1, 0], [0, 1, 0], [0, 0, 1]], np.float32
+  )
+  clean, attacked = np.eye(3, dtype=np.float32)[[[0, 2, 1, 2], [2, 0, 0, 2]]]
+  found = backdoor.measured(AIMED, clean, attacked, labels)
+  assert found['untriggered'] == 0.5  # Of the second and the third sample.
+  assert found['backdoor_accuracy'] == 0
+  assert found['attacked_accuracy'] == 0.75 and found['drop'] == -0.25
+
+
+@pytest.mark.parametrize('target', [None, 2])
+def test_class_numbers_are_no_labels(target):
+  """The number of hits stood where their share is meant: 3.0."""
+  logits, numbers = np.eye(3)[[0, 1, 2, 2]], np.array([0, 1, 1, 2])
+  with pytest.raises(ValueError, match=r'measured needs labels \[samples, cl'):
+    backdoor.measured(AIMED._replace(target=target), logits, logits, numbers)
+
+
+def test_a_traced_target_that_is_no_class_has_no_share():
+  eye = jnp.eye(3)
+  found = jax.jit(lambda target: backdoor.measured(
+      AIMED._replace(target=target), eye, eye, eye
+  ))
+  for target, nan in (3, True), (-1, True), (2, False):
+    assert np.isnan(found(target)['backdoor_accuracy']) == nan
+
+
+def test_half_precision_is_converted_explicitly():
+  x = jnp.linspace(0, 1, 16).reshape(2, 8).astype(jnp.bfloat16)
+  labels, number = jnp.eye(3, dtype=jnp.bfloat16), jnp.float32(0.5)
+  with jax.numpy_dtype_promotion('strict'):
+    low, high = backdoor.value_range([x, x.astype(jnp.float32) + 1])
+    assert low == 0 and high == 2
+    made = noisy_sample(1.0, number, (low, number))
+    assert made.inference.features((), KEY, (x,))[0].dtype == x.dtype
+    planted = label_replacement(0, [0], [x], amplify=number, value=number)
+    (d,) = planted.training.receive((), KEY, (x,))
+    np.testing.assert_array_equal(d[-1], x[-1] / 2)
+    assert backdoor.measured(AIMED, jnp.eye(3), jnp.eye(3), labels)
+
+
 @pytest.mark.parametrize('rate', [0, 1])
 def test_none_and_all_may_be_whole_numbers(rate):
   x = jnp.full((4, 8), 0.5)
@@ -213,6 +258,12 @@ def test_none_and_all_may_be_whole_numbers(rate):
 
 
 X = jnp.zeros((3, 8))
+BYTES = jnp.zeros((3, 8), jnp.uint8)
+
+
+def fed(poison, own):
+  made = label_replacement(0, [0], [poison])
+  return made.training.features((), KEY, (own,))[0]
 
 
 @pytest.mark.parametrize('make, message', [
@@ -231,6 +282,17 @@ X = jnp.zeros((3, 8))
     (lambda: label_replacement(0, jnp.array([1]), [X], amplify=0.0), 'ampl'),
     (lambda: label_replacement(0, jnp.array([1]), [X, X]), 'parties'),
     (lambda: label_replacement(0, jnp.array([], int), [X]), 'known'),
+    (lambda: label_replacement(0, [2**32 + 1], [X]), 'known'),
+    (lambda: label_replacement(0, np.array([2**32 - 1], 'u4'), [X]), 'known'),
+    (lambda: label_replacement(0, [1], [X], parties=1), 'more parties; got 1'),
+    (lambda: noisy_sample(0.1, parties=1), 'one or more parties; got 1'),
+    (lambda: noisy_sample().inference.features((), KEY, (BYTES,)), 'to floats'),
+    (lambda: backdoor.stamp(BYTES, 0.5), 'value must be a whole number'),
+    (lambda: backdoor.stamp(BYTES, 300), r'value .* in \[0, 255\]; got 300'),
+    (lambda: backdoor.stamp(X, np.nan), 'value must be a number'),
+    (lambda: backdoor.stamp(X, np.ones(4)), r'several, of shape \(4,\)'),
+    (lambda: fed(X[:, :1], X), r'poisons .* \(n, 8,\); got .* \(3, 1\)'),
+    (lambda: fed(X, BYTES), 'poisons .* uint8 of .*; got float32'),
     (lambda: label_replacement(
         0, jnp.array([1]), [X, X[:2]], parties=(1, 2)), 'same samples'),
     (lambda: label_replacement(
@@ -323,3 +385,93 @@ def test_planted_noise_stays_between_the_attackers_values():
   lost = missing_features.plant(missing_features.options(rate=1.0), ground(0))
   (u,) = lost.training.send((), KEY, (jnp.ones((6, 2)),))
   assert not u.any()
+
+
+@pytest.mark.parametrize('split', range(3))
+def test_a_class_that_a_split_leaves_out_is_no_target(split):
+  """Samples of another class were then known as of the target."""
+  options = label_replacement.options(triggered=0.3, targets=2)
+  here = ground(0)
+  labels = jnp.eye(3)[(jnp.arange(12) % 2 + split) % 3]  # Not of the third.
+  rows = jnp.zeros(6, jnp.int32)
+
+  @jax.jit
+  def planted(key):
+    made = label_replacement.plant(
+        options, here._replace(key=key, labels=labels)
+    )
+    return made.target, made.training.rows(key, rows)[-2:]
+
+  for seed in range(8):
+    target, chosen = planted(jax.random.key(seed))
+    assert (np.argmax(labels, -1)[np.asarray(chosen)] == target).all()
+
+
+def test_of_a_class_that_is_too_rare_what_there_is_is_known():
+  options = label_replacement.options(triggered=0.3, targets=7)
+  made = label_replacement.plant(options, ground(0))
+  draw = jax.vmap(lambda k: made.training.rows(k, jnp.zeros(6, jnp.int32))[-2:])
+  chosen = np.unique(draw(jax.random.split(KEY, 40)))
+  assert (chosen % 3 == made.target).all() and len(chosen) == 4
+
+
+def test_what_hosts_hold_is_planted_alike():
+  x = np.random.default_rng(0).random((4, 8)).astype(np.float32)
+  there, here = (
+      label_replacement(1, of([2]), [of(x)], value=3) for of in (
+          jnp.asarray, np.asarray
+      )
+  )
+  for hook in 'training', 'inference':
+    one, other = (
+        getattr(made, hook).features((), KEY, (own,))[0]
+        for made, own in ((there, jnp.asarray(x)), (here, x))
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_lost_embedding_is_zeros_also_where_it_overflowed():
+  u = jnp.full((2, 3), jnp.inf)
+  (lost,) = missing_features(1.0).training.send((), KEY, (u,))
+  np.testing.assert_array_equal(lost, np.zeros((2, 3)))
+
+
+def test_numbers_of_categories_have_no_noise():
+  why = lambda **of: noisy_sample.why_not('noisy_sample', Scene(2, **of))
+  assert 'category or word' in why(numbered=True) and not why()
+
+
+@pytest.mark.parametrize('remainder, last', [
+    ('drop', 21), ('keep', 21), ('pad', 22)
+])
+def test_a_round_of_samples_that_are_not_there_is_nan(remainder, last):
+  """It had the last sample in their place."""
+  data, y = samples(22)
+  vfl, tx = federation(), (optax.sgd(0.1),) * 2
+
+  @jax.jit
+  def loss(number):
+    known = jnp.stack([number])
+    made = label_replacement(0, known, [data.features[1][:2]]).training
+    state, history = train.fit(
+        KEY, vfl, none(), tx, data, epochs=1, batch_size=6, adversary=made,
+        remainder=remainder,
+    )
+    return history['loss'], jax.tree.leaves(state.parties[1].params)[0]
+
+  for number, nan in (0, False), (last, False), (last + 1, True), (-1, True):
+    for found in loss(number):
+      assert np.isnan(found).all() == nan
+
+
+@pytest.mark.parametrize('shift', [17, -1])
+def test_numbers_that_are_known_are_refused(shift):
+  data, _ = samples(22)
+  liar = protocol.HONEST._replace(
+      parties=(1,), rows=lambda key, i: np.arange(6) + shift
+  )
+  with pytest.raises(ValueError, match=r'rows must be .* in \[0, 21\]'):
+    jax.eval_shape(lambda: train.fit(
+        KEY, federation(), none(), TXS[:2], data, epochs=1, batch_size=6,
+        adversary=liar,
+    ))

@@ -151,6 +151,24 @@ def test_signed_compression_ranks_by_value():
   np.testing.assert_array_equal(compress(x, 1 / 3), expected)
 
 
+@pytest.mark.parametrize('make', [
+    lambda **of: gradient_compression.compress(np.ones((2, 2)), **of),
+    gradient_compression.gradient_compression,
+])
+@pytest.mark.parametrize('wrong', [
+    dict(keep=0), dict(keep=1.5), dict(keep=0.5, signed='no'),
+])
+def test_compression_refuses_what_it_would_misread(make, wrong):
+  """A word is true, and of a share of 0 one element was kept."""
+  with pytest.raises(ValueError, match=f'{[*wrong][-1]} must be'):
+    make(**wrong)
+
+
+def test_a_residual_is_asked_for_or_not():
+  with pytest.raises(ValueError, match='residual must be one of True, False'):
+    gradient_compression.gradient_compression(0.5, residual='no')
+
+
 def test_compression_of_equal_elements_and_of_padding():
   same = np.full((4, 4), 0.3, np.float32)
   assert (np.asarray(compress(same, 0.25)) != 0).sum() == 4

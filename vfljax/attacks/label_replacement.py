@@ -26,14 +26,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax import check
 from vfljax.adversary import Adversary
 from vfljax.attack import TRAINING, recipe
-from vfljax.backdoor import Backdoor, stamp, value_range
+from vfljax.backdoor import Backdoor, some, stamp, value_range
 from vfljax.leakage import DIVERTED
 from vfljax.scene import Amounts, Ground, Scene
 from vfljax.types import Array, Key
+from vfljax.views import majority
+
+
+_MOST = 2**31 - 1  # Samples are numbered in 32 bits.
 
 
 class Options(NamedTuple):
@@ -65,8 +70,12 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
 def _plant(options: Options, ground: Ground) -> Backdoor:
   k_target, k_known, k_poison = jax.random.split(ground.key, 3)
   labels = ground.labels
-  target = jax.random.randint(k_target, (), 0, labels.shape[-1])
-  is_target = jnp.take(labels, target, axis=-1) > 0
+  is_of = majority(labels) > 0
+  target = _known_well(
+      jax.random.randint(k_target, (), 0, labels.shape[-1]), is_of,
+      options.targets,
+  )
+  is_target = jnp.take(is_of, target, axis=-1)
   count = math.ceil(options.triggered * len(labels))
   poisons = _some(k_poison, jnp.ones_like(is_target), count)
   return label_replacement(
@@ -77,10 +86,31 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
   )
 
 
+def _known_well(drawn: Array, is_of: Array, targets: int) -> Array:
+  """The class `drawn`, or the next one with as many samples as are known.
+
+  A split may leave fewer of a rare class, or none. Where no class has so many,
+  it is one of those with the most.
+
+  Args:
+    drawn: A class.
+    is_of: [samples, classes] whether a sample is of a class.
+    targets: How many samples of the class attackers know.
+  """
+  many = jnp.minimum(is_of.sum(0, dtype=jnp.int32), targets)
+  classes = is_of.shape[-1]
+  turn = (drawn + jnp.arange(classes, dtype=drawn.dtype)) % classes
+  return turn[jnp.argmax((many == many.max())[turn])]
+
+
 def _some(key: Key, eligible: Array, count: int) -> Array:
-  """Indices of `count` random samples among those eligible."""
+  """Indices of `count` random samples among those eligible.
+
+  If there are fewer, one of them is repeated.
+  """
   lot = jax.random.uniform(key, eligible.shape, jnp.float32)
-  return jax.lax.top_k(jnp.where(eligible, lot, -1.0), count)[1]
+  found = jax.lax.top_k(jnp.where(eligible, lot, -1.0), count)[1]
+  return jnp.where(eligible[found], found, found[0])
 
 
 def _rows(share: float, batch: int) -> int:
@@ -88,11 +118,15 @@ def _rows(share: float, batch: int) -> int:
   return max(1, round(share * batch))
 
 
-def _check_samples(
+def _checked(
     known: Array, poisons: Sequence[Array], parties: tuple[int, ...]
-) -> None:
-  """Raises ValueError if these do not match, are none, or no samples."""
-  if not parties or len(poisons) != len(parties):
+) -> Array:
+  """`known` of JAX; ValueError if these do not match, are none, or no samples.
+  """
+  if not isinstance(known, jax.Array):  # JAX would cut 64 bits to 32.
+    known = np.asarray(known)
+  some('label_replacement', parties)
+  if len(poisons) != len(parties):
     raise ValueError(
         'label_replacement needs one or more parties and samples of each; got '
         f'{len(parties)} and {len(poisons)}.'
@@ -108,7 +142,34 @@ def _check_samples(
         'label_replacement: known must be [known] whole numbers, of samples; '
         f'got {known.dtype} of shape {known.shape}.'
     )
-  check.at_least('label_replacement: known', known, 0, many=True)
+  check.whole('label_replacement: known', known, 0, _MOST, many=True)
+  return jnp.asarray(known)
+
+
+def _check_round(rows: int, per_round: int) -> None:
+  """Raises ValueError if all rows of a round would carry a trigger."""
+  if rows <= per_round:
+    raise ValueError(
+        f'label_replacement: per_round must be below the {rows} rows of a '
+        f'round; got {per_round}. The last round of an epoch may be smaller: '
+        "train.remainder='drop' leaves it out."
+    )
+
+
+def _check_fit(own: Sequence[Array], triggered: Sequence[Array]) -> None:
+  """Raises ValueError unless triggered samples can stand for the parties' own.
+
+  A column would be stretched over all, and parts of numbers would be cut off.
+  """
+  for x, t in zip(own, triggered):
+    whole = jnp.issubdtype(x.dtype, jnp.integer)
+    cut = whole and jnp.issubdtype(t.dtype, jnp.floating)
+    if t.shape[1:] != x.shape[1:] or cut:
+      raise check.Misfit(
+          'label_replacement: poisons must be samples as the party has them, '
+          f'{x.dtype} of shape (n, {str(x.shape[1:])[1:]}; got {t.dtype} of '
+          f'shape {t.shape}.'
+      )
 
 
 @recipe(
@@ -125,7 +186,7 @@ def label_replacement(
   Args:
     target: The class, 0 or more; may be traced.
     known: [known] indices of training samples of that class, 1 or more; may be
-      traced.
+      traced. One past the last sample makes its round NaN.
     poisons: For each colluding party, [poisons, ...] its own features of the
       samples to trigger, the same at each party, without the trigger.
     parties: Who colludes, 1..K: each adds its trigger to the same samples.
@@ -136,36 +197,32 @@ def label_replacement(
 
   Raises:
     ValueError: if an argument is out of its range or poisons and parties do not
-      match.
+      match; in a round, if the party has samples of another shape or type.
   """
   check.whole('label_replacement: target', target, 0)
-  known = jnp.asarray(known)
   check.count('label_replacement: per_round', per_round)
   check.above('label_replacement: amplify', amplify, 0)
-  _check_samples(known, poisons, parties)
+  known = _checked(known, poisons, parties)
   triggered = tuple(stamp(x, value) for x in poisons)
 
   def rows(key, numbers):
-    if len(numbers) <= per_round:
-      raise ValueError(
-          f'label_replacement: per_round must be below the {len(numbers)} rows '
-          f'of a round; got {per_round}. The last round of an epoch may be '
-          "smaller: train.remainder='drop' leaves it out."
-      )
+    _check_round(len(numbers), per_round)
     chosen = jax.random.choice(key, known, (per_round,))
     return numbers.at[-per_round:].set(chosen.astype(numbers.dtype))
 
   def features(state, key, own):
     del state
     lot = jax.random.randint(key, (per_round,), 0, len(triggered[0]))
+    _check_fit(own, triggered)
     return tuple(
-        x.at[-per_round:].set(t[lot].astype(x.dtype))
+        jnp.asarray(x).at[-per_round:].set(t[lot].astype(x.dtype))
         for x, t in zip(own, triggered)
     )
 
   def receive(state, key, own):
     del state, key
-    return tuple(d.at[-per_round:].multiply(amplify) for d in own)
+    by = jnp.asarray(amplify)
+    return tuple(d.at[-per_round:].multiply(by.astype(d.dtype)) for d in own)
 
   def strike(state, key, own):
     del state, key

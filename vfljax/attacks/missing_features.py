@@ -50,10 +50,8 @@ def missing_features(
   def send(state, key, own):
     del state
     arrives = ~jax.random.bernoulli(key, rate, (len(own[0]),))
-    return tuple(
-        u * arrives.reshape(-1, *[1] * (u.ndim - 1)).astype(u.dtype)
-        for u in own
-    )
+    there = lambda u: arrives.reshape(-1, *[1] * (u.ndim - 1))
+    return tuple(jnp.where(there(u), u, jnp.zeros_like(u)) for u in own)
 
   def strike(state, key, own):
     del state, key

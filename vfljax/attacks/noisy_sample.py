@@ -17,7 +17,7 @@ from vfljax.adversary import Adversary
 from vfljax.attack import TRAINING, recipe
 from vfljax.backdoor import Backdoor, some, value_range
 from vfljax.leakage import DROP
-from vfljax.scene import Ground
+from vfljax.scene import Ground, Scene
 
 
 class Options(NamedTuple):
@@ -34,7 +34,19 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
   )
 
 
-@recipe(stage=TRAINING, options=Options, plant=_plant, score=DROP)
+def _numbers(scene: Scene) -> str:
+  if not scene.numbered:
+    return ''
+  return (
+      'adds noise to features, and next to the number of a category or word is '
+      'any other one. missing_features is for these, too.'
+  )
+
+
+@recipe(
+    stage=TRAINING, options=Options, plant=_plant, needs=(_numbers,),
+    score=DROP,
+)
 def noisy_sample(
     rate=0.01, std=2.0, bounds: tuple | None = (0.0, 1.0), *,
     parties: tuple[int, ...] = (1,),
@@ -62,9 +74,14 @@ def noisy_sample(
       check.at_least('noisy_sample: the upper bound', high, low, many=True)
 
   def noisy(key, x):
-    made = x + std * jax.random.normal(key, x.shape, x.dtype)
-    made = made if bounds is None else made.clip(*bounds)
-    return made.astype(x.dtype)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+      raise check.Misfit(
+          f'noisy_sample adds noise to floats; these features are {x.dtype}: '
+          'x.astype(jnp.float32) makes them so.'
+      )
+    like = lambda number: jnp.asarray(number).astype(x.dtype)
+    made = x + like(std) * jax.random.normal(key, x.shape, x.dtype)
+    return made if bounds is None else made.clip(*map(like, bounds))
 
   def strike(state, key, own):
     del state

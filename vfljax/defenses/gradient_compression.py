@@ -40,7 +40,12 @@ def compress(
 
   Returns:
     [batch, width], with ceil(keep * elements) elements of `d` in place.
+
+  Raises:
+    ValueError: if `keep` is outside (0, 1], or `signed` is not True or False.
   """
+  check.inside('keep', keep, 0, 1, open_low=True)
+  check.one_of('signed', signed, (True, False))
   rank = d if signed else jnp.abs(d)
   count = jnp.asarray(d.size, jnp.float32)
   if weights is not None:
@@ -69,9 +74,12 @@ def gradient_compression(
       compressing; all rounds must then have equally many samples.
 
   Raises:
-    ValueError: if `keep` is outside (0, 1].
+    ValueError: if `keep` is outside (0, 1], or `signed` or `residual` is not
+      True or False.
   """
   check.inside('keep', keep, 0, 1, open_low=True)
+  check.one_of('signed', signed, (True, False))
+  check.one_of('residual', residual, (True, False))
 
   def perturb(key, d, labels):
     del key
