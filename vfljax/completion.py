@@ -187,7 +187,7 @@ def _staged(
   if not len(labels) or known != {len(labels)}:
     raise ValueError(
         'A model is completed on one or more known samples with a row of labels'
-        f' each; got {len(labels)} rows for {sorted(known)} samples.'
+        f' each; got {str(known)[1:-1]} samples and {len(labels)} rows.'
     )
   if not isinstance(labels, Tracer) and not np.asarray(labels).any():
     raise ValueError('No known sample has a label: all rows are zeros.')
