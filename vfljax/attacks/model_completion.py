@@ -168,7 +168,7 @@ def model_completion(
   """
   check(schedule)
   if schedule.bottom_rate != 1 and not (tune and head):
-    raise ValueError('bottom_rate needs a head, and tune=True.')
+    raise ValueError(f'bottom_rate needs a head, and {_OWN}tune=True.')
 
   def of_bottom(key, view: TrainedBottom):
     """Its weights at the start, and the keys of the head and the training."""
