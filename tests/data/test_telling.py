@@ -38,6 +38,31 @@ def test_ordinary_columns_are_not_named():
   assert said(found) == []
 
 
+@pytest.mark.parametrize('words, told', [
+    (['12', '9', '30'], True), (['1.5', '-2'], True), (['12', 'x'], False),
+    (['012', '900'], False),  # Codes.
+])
+def test_numbers_as_text_are_told(words, told):
+  """In a frame nobody converts them, and each became a category silently."""
+  rng, found = columns()
+  found['k'] = rng.choice(words, ROWS)
+  said_of = [one for one in said(found) if 'numbers as text' in one]
+  assert len(said_of) == told
+  for one in said_of:
+    assert "Column 'k' has numbers as text" in one
+    assert one.endswith('--config.data.options=text=k')
+  found['k'] = found['k'].astype('category')  # Declared to be categories.
+  assert said(found) == []
+
+
+def test_numbers_as_text_that_are_declared_are_not_told():
+  rng, found = columns()
+  found['k'] = rng.choice(['12', '9'], ROWS)
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    frame.table(found, 'y', text='k')
+
+
 @pytest.mark.parametrize('classes', [2, 5])
 def test_columns_that_tell_the_label_are_named(classes):
   rng, found = columns(classes)

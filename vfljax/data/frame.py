@@ -240,6 +240,7 @@ def table(
   x, names, groups = features(frame, missing, categories, words, large)
   namesakes.refuse_label_again(frame, label, y)
   telling.warn_of_numbering(frame)
+  telling.warn_of_numerals(frame, words)
   telling.warn_of_copies(frame, label, y)
   telling.warn(frame, label, y)
   return Table(x, y, names, classes, groups)

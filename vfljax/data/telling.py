@@ -5,6 +5,8 @@ any federation perfect and any attack pointless. It seldom has the label's name,
 so it is recognised by its values. It is no error: a measurement may tell a
 label, too.
 """
+from collections.abc import Sequence
+import re
 from typing import TYPE_CHECKING
 import warnings
 
@@ -26,6 +28,7 @@ _ROWS_A_WORD = 20  # With fewer, words would be put in order by chance.
 _DRAWN = 20  # See `warn_of_numbering`.
 _COPIED, _ALIKE = 0.1, 0.99  # See `warn_of_copies`.
 _BY_CHANCE = 10
+_CODE = re.compile(r'\s*[-+]?0\d')
 _TYPED = 30  # Names that somebody would paste behind --config.data.options.
 
 
@@ -70,6 +73,45 @@ def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
     _say(
         f'{counted(len(same), "column")} with the same value in every row:'
         f' {listing(map(repr, same))}. {advice}'
+    )
+
+
+def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
+  """Warns of columns of text whose every value is a number.
+
+  A frame often has them by mistake. A file's are read as numbers. As
+  categories they lose their order, and most of what a network learns of them.
+
+  Args:
+    frame: The features.
+    text: Names of columns that the user declared to be categories.
+
+  Warns:
+    Recognised: (one line) if there are any. Codes with leading zeros are not.
+  """
+  import pandas as pd
+
+  found = []
+  for name in frame.columns:
+    column = column_of(frame, name)
+    if name in text or kind_of(column) != 'string':
+      continue
+    if isinstance(column.dtype, pd.CategoricalDtype):
+      continue
+    words = pd.Series(column.dropna().unique(), dtype=object)
+    if any(map(_CODE.match, words)):
+      continue
+    read = np.asarray(pd.to_numeric(words, errors='coerce'), float)
+    if not np.isnan(read).any():
+      found.append(name)
+  if found:
+    one = len(found) == 1
+    _say(
+        f'{"Column" if one else "Columns"} {listing(map(repr, found))} '
+        f'{"has" if one else "have"} numbers as text, and each number becomes '
+        'a category. If they are measurements, convert them in the data '
+        '(pandas.to_numeric); if they are categories, say so: '
+        f'{flag(text=found)}'
     )
 
 

@@ -37,16 +37,23 @@ def kit(tmp_path, monkeypatch):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
   monkeypatch.syspath_prepend(tmp_path)
+  # Two edits of one size within a second would be one of Python's cache.
+  monkeypatch.setattr(sys, 'dont_write_bytecode', True)
   yield tmp_path
-  for name in [*sys.modules]:
-    if name.partition('.')[0] in ('kit', 'second', 'third'):
-      del sys.modules[name]
+  forget()
 
 
 def with_activations(bottom_final='tanh') -> Any:
   """A setting of which nothing else is asked, as `_used` is replaced."""
   model = SimpleNamespace(activation='tanh', bottom_final=bottom_final)
   return SimpleNamespace(config=SimpleNamespace(model=model))
+
+
+def forget():
+  """As in a new process, which imports all files again."""
+  for name in [*sys.modules]:
+    if name.partition('.')[0] in ('kit', 'second', 'third'):
+      del sys.modules[name]
 
 
 def digests(monkeypatch, wrap=lambda function: function):
@@ -148,6 +155,9 @@ def test_a_notebooks_function_brings_the_files_that_it_uses(kit, monkeypatch):
   one = sources.of(with_activations())
   assert {'helper.py', 'cell'} == {name.split()[-1] for name in one}
   (kit / 'kit/helper.py').write_text('y = 2\n')
+  forget()
+  exec(compile(code, '/tmp/ipykernel_1/1.py', 'exec'), scope)
+  monkeypatch.setattr(sources, '_used', lambda _: [Method(scope['mine'], ())])
   other = sources.of(with_activations())
   assert {name for name in one if one[name] != other[name]} >= {'helper.py'}
 
@@ -169,8 +179,41 @@ def test_what_counts_as_a_change(
   one = digests(monkeypatch)
   path = Path(kit, file)
   path.write_text(path.read_text().replace(before, after, 1) or after)
+  forget()
   other = digests(monkeypatch)
   assert {name for name in one | other if one[name] != other[name]} == changed
+
+
+def test_an_edited_file_counts_once_it_is_imported_again(
+    kit, monkeypatch, capsys
+):
+  """The old code's numbers were kept as those of the new text."""
+  old = digests(monkeypatch)
+  path = kit / 'kit/mine.py'
+  path.write_text(path.read_text().replace('return None', 'return 2'))
+  assert digests(monkeypatch) == digests(monkeypatch) == old
+  told = capsys.readouterr().err
+  assert told.count('has changed since it was imported') == 1
+  assert str(path) in told and 'importlib.reload' in told
+  before = sys.modules['kit.mine'].mine
+  importlib.reload(sys.modules['kit.mine'])
+  monkeypatch.setattr(sources, '_used', lambda _: [Method(before, ())])
+  assert sources.of(with_activations()) == old  # It is still registered.
+  new = digests(monkeypatch)
+  assert {name for name in old if old[name] != new[name]} == {'mine.py'}
+  assert capsys.readouterr().err == ''
+
+
+def test_constants_of_an_edited_file_count_once_it_is_imported_again(
+    kit, monkeypatch, capsys
+):
+  old = digests(monkeypatch)
+  (kit / 'kit/helper.py').write_text('y = 22\n')
+  assert digests(monkeypatch) == old
+  assert 'helper.py has changed' in capsys.readouterr().err
+  importlib.reload(sys.modules['kit.helper'])
+  new = digests(monkeypatch)
+  assert {name for name in old if old[name] != new[name]} == {'helper.py'}
 
 
 def test_those_that_act_before_count_too():

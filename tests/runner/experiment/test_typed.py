@@ -62,6 +62,60 @@ def test_what_is_a_change(kept, old, new, differs):
   assert (digest((old, new), kept=kept) != digest(kept=kept)) == differs
 
 
+MORE = """
+import collections, dataclasses, enum, functools, operator, typing
+import flax.linen as nn
+import jax
+import numpy as np
+import pandas as pd
+
+"""
+
+
+@pytest.mark.parametrize('kept', [True, False])
+@pytest.mark.parametrize('text, old, new', [
+    ('class N(nn.Module):\n  width: int = 8\n  @nn.compact\n'
+     '  def __call__(self, x):\n    return 2 * nn.Dense(self.width)(x)\n'
+     'def m(s):\n  return N()\n', '2 * nn', '3 * nn'),
+    ('@dataclasses.dataclass\nclass N:\n  a: int = 1\n'
+     '  def f(self):\n    return 2\ndef m(s):\n  return N().f()\n',
+     'return 2', 'return 3'),
+    ('class N(typing.NamedTuple):\n  a: int = 1\n  def f(self):\n'
+     '    return 2\nn = N()\ndef m(s):\n  return n.f()\n',
+     'return 2', 'return 3'),
+    ('class N(float):\n  def f(self):\n    return 2\nn = N(1)\n'
+     'def m(s):\n  return n.f()\n', 'return 2', 'return 3'),
+    ('class N(dict):\n  def f(self):\n    return 2\nn = N(a=1)\n'
+     'def m(s):\n  return n.f()\n', 'return 2', 'return 3'),
+    ('@jax.custom_vjp\ndef g(x):\n  return x\ndef fwd(x):\n'
+     '  return x, None\ndef bwd(r, d):\n  return (2 * d,)\n'
+     'g.defvjp(fwd, bwd)\ndef m(s):\n  return g(s)\n', '2 * d', '3 * d'),
+    ('@jax.custom_jvp\ndef g(x):\n  return x\n@g.defjvp\n'
+     'def j(p, t):\n  return p[0], 2 * t[0]\ndef m(s):\n  return g(s)\n',
+     '2 * t', '3 * t'),
+    ('P = operator.itemgetter(0)\ndef m(s):\n  return P(s)\n', '(0)', '(1)'),
+    ('P = operator.methodcaller("sum", axis=0)\ndef m(s):\n  return P(s)\n',
+     'axis=0', 'axis=1'),
+    ('P = {1: 2}.get\ndef m(s):\n  return P(s)\n', '2}', '3}'),
+    ('T = collections.defaultdict(lambda: 2)\ndef m(s):\n  return T[s]\n',
+     ': 2', ': 3'),
+    ('T = pd.DataFrame(dict(a=[1], b=[2]))\ndef m(s):\n  return T["a"]\n',
+     'a=[1], b', 'c=[1], a'),
+    ('T = pd.Series([1, 2], index=["a", "b"])\ndef m(s):\n  return T["a"]\n',
+     '"a", "b"', '"b", "a"'),
+    ('class N:\n  def f(self, a):\n    return a\n'
+     '  g = functools.partialmethod(f, 2)\ndef m(s):\n  return N().g()\n',
+     'f, 2', 'f, 3'),
+])
+def test_what_libraries_make_of_a_cells_code_counts(text, old, new, kept):
+  """Each was read as what it is made by, and an edit gave the old numbers."""
+  one, same = (
+      digest(name='m', kept=kept, text=MORE + text) for _ in range(2)
+  )
+  assert one == same
+  assert one != digest((old, new), name='m', kept=kept, text=MORE + text)
+
+
 def test_blank_lines_and_other_code_of_the_cell_are_none():
   more = ('def helper', '\n\nconfig = 3\n\ndef helper')
   assert digest(more) == digest()

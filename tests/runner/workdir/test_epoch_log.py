@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 NAN = np.nan
 JOB = SimpleNamespace(
     units=('iso/1', 'iso/5'), labels=('iso', 'iso'), strengths=(1.0, 5.0),
-    seeds=(0, 1),
+    seeds=(0, 1), setting=SimpleNamespace(sizes=SimpleNamespace(validation=9)),
 )
 EPOCHS = 4
 
@@ -90,13 +90,22 @@ def test_what_a_stride_measured_is_there_before_the_next(tmp_path):
     assert lines(tmp_path, 'iso@5') == events(board(tmp_path, 'iso@5')) == []
     log.add(JOB, history(2), 0, 2)
     assert lines(tmp_path, 'iso@5') == [{
-        'unit': 'iso/5', 'defense': 'iso', 'strength': 5.0, 'epoch': 2,
-        'seeds': 2, 'train_loss': 2.625, 'auc': 26.25,
-        'norm_scoring/leak_auc': 262.5,
+        'unit': 'iso/5', 'defense': 'iso', 'strength': 5.0,
+        'utility': 'validation', 'epoch': 2, 'seeds': 2, 'train_loss': 2.625,
+        'auc': 26.25, 'norm_scoring/leak_auc': 262.5,
     }]
     assert events(board(tmp_path, 'iso@1')) == [(2, {
         'train_loss': 0.625, 'auc': 6.25, 'norm_scoring/leak_auc': 62.5,
     })]
+
+
+@pytest.mark.parametrize('samples, utility', [(9, 'validation'), (0, 'test')])
+def test_lines_say_of_which_samples_the_utility_is(samples, utility, tmp_path):
+  job = SimpleNamespace(**vars(JOB))
+  job.setting = SimpleNamespace(sizes=SimpleNamespace(validation=samples))
+  with EpochLog(tmp_path) as log:
+    log.begin(job, history(2), 2)
+  assert [one['utility'] for one in lines(tmp_path, 'iso@1')] == [utility]
 
 
 def board(place, unit):
@@ -159,6 +168,7 @@ def test_a_run_from_the_command_line(tmp_path, at_home, capsys):
   asked = [*TINY, f'--workdir={place}']
   assert launch.main(asked) == 0
   first = lines(place, 'max_norm')
+  assert {line['utility'] for line in first} == {'test'}
   assert [line['epoch'] for line in first] == [1, 2, 3]
   (place / 'epochs' / 'max_norm.jsonl').write_text('lost')
   assert launch.main([*asked, '--tensorboard']) == 0

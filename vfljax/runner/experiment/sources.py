@@ -8,8 +8,10 @@ is left out: what it returns is compared anyway, and it may ask for more seeds.
 Modules that are imported by a computed name are not found. Code that is in no
 file, as in a notebook, has a digest of its own (`typed`), and so have the
 arguments of a partial and what a closure captured, which a program may have
-computed. What a file's function reads of a module's variables does not count:
-an environment variable read there, say, may change unnoticed.
+computed. A module stays as it was imported, whatever its file says by now: it
+is the text of that time that counts (`imported`). What a file's function reads
+of a module's variables does not count: an environment variable read there, say,
+may change unnoticed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +25,7 @@ from typing import Any
 from vfljax import algorithms, defenses, importing, nets
 from vfljax.nets import base
 from vfljax.runner.config import Entry, outside
-from vfljax.runner.experiment import attackers, choosing, typed
+from vfljax.runner.experiment import attackers, choosing, imported, typed
 from vfljax.runner.experiment.setting import Setting
 
 FIELD = 'sources'  # Of config.json: {a file's name, or a function's: digest}.
@@ -33,7 +35,7 @@ def of(setting: Setting) -> dict[str, str]:
   """Where code is -> digest; {} if the run uses only vfljax's own methods."""
   files: set[Path] = set()
   found: dict[str, str] = {}
-  every = (f for m in _used(setting) for f in outside.functions(m))
+  every = tuple(f for m in _used(setting) for f in outside.functions(m))
   for factory in every:
     if outside.is_here(factory):
       continue
@@ -55,7 +57,8 @@ def of(setting: Setting) -> dict[str, str]:
       if importing.is_own(str(file)):
         importing.collect(file, files)
   for file in sorted(files):
-    found[file.name] = _digest(found.get(file.name, ''), file)
+    text = imported.text(file, [x for f in every for x in _chain(f)])
+    found[file.name] = _digest(found.get(file.name, ''), text)
   return found
 
 
@@ -143,14 +146,13 @@ def _file(function: Any) -> Path | None:
   return file if file.is_file() else None
 
 
-def _digest(before: str, file: Path) -> str:
+def _digest(before: str, text: str) -> str:
   """A digest of a file's text without `get_config`, after an earlier digest.
 
   Args:
     before: The digest of another file of the same name, or ''.
-    file: The file.
+    text: The file's text.
   """
-  text = file.read_text('utf-8', errors='replace')
   lines = text.splitlines()
   for part in ast.parse(text).body:
     if isinstance(part, ast.FunctionDef) and part.name == 'get_config':

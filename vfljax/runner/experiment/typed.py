@@ -19,6 +19,7 @@ import inspect
 import itertools
 import json
 import numbers
+import operator
 from pathlib import Path, PurePath
 import re
 import sys
@@ -26,17 +27,17 @@ import textwrap
 import types
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from vfljax import importing
+from vfljax.runner.experiment import kinds
 
 # Written with all that they are, whichever process writes them.
 _PRINTED = (
     numbers.Number, bytes, bytearray, range, np.dtype, re.Pattern, PurePath,
     datetime.date, datetime.time, datetime.timedelta,
 )
+_PICKS = operator.itemgetter, operator.attrgetter, operator.methodcaller
 _MAPPINGS = (
     dict, types.MappingProxyType, collections.ChainMap, collections.UserDict
 )
@@ -77,7 +78,7 @@ def identity(function: Callable[..., Any]) -> str:
   """A digest that also tells the functions of one file apart."""
   digest, _ = read(function)
   text = ''
-  if (file := _file(function)) and importing.is_own(str(file)):
+  if (file := kinds.file_of(function)) and importing.is_own(str(file)):
     with contextlib.suppress(OSError, TypeError):
       text = inspect.getsource(function)
   return _hashed([digest, text])
@@ -107,7 +108,7 @@ def _said(value: Any, seen: _Seen) -> str:
   if id(value) not in seen.digests:
     seen.kept.append(value)
     seen.digests[id(value)] = 'again'  # In itself, as functions in a circle.
-    if (file := _file(value)) and importing.is_own(str(file)):
+    if (file := kinds.file_of(value)) and importing.is_own(str(file)):
       seen.files.add(file)
     try:
       parts = [_said(part, seen) for part in _parts(value)]
@@ -123,31 +124,14 @@ def _hashed(texts: Iterable[str]) -> str:
   return hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16]
 
 
-def _file(value: Any) -> Path | None:
-  """The file that a module, function or class is in."""
-  if isinstance(value, type) and value.__module__ == '__main__':
-    own = (
-        f for f in vars(value).values()
-        if inspect.isfunction(f) and f.__module__ == value.__module__
-    )  # `Enum` writes others into a class.
-    return next(filter(None, map(_file, own)), None)
-  if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
-    return None
-  try:
-    file = Path(inspect.getfile(value))
-  except (TypeError, ValueError, OSError):
-    return None
-  return file if file.is_file() else None
-
-
 def _text(value: Any) -> str:
   """The text of a function that is in no file, and the name of all else."""
-  if isinstance(value, types.FunctionType) and not _file(value):
+  if isinstance(value, types.FunctionType) and not kinds.file_of(value):
     return _source(value) or ' '.join(
         word for code in _codes(value.__code__)
         for word in (code.co_code.hex(), *code.co_names)
     )
-  if (found := _array(value)) is not None:
+  if (found := kinds.array_of(value)) is not None:
     data = b'' if found.dtype.hasobject else found.tobytes()
     return f'{found.dtype} {found.shape} {hashlib.sha256(data).hexdigest()}'
   if isinstance(value, _PRINTED):
@@ -157,19 +141,6 @@ def _text(value: Any) -> str:
       str(getattr(named, part, ''))
       for part in ('__module__', '__qualname__', '__name__')
   )
-
-
-def _array(value: Any) -> np.ndarray | None:
-  """The numbers of an array, a scalar of NumPy's or a data frame."""
-  if not hasattr(type(value), '__array__'):
-    return None
-  with contextlib.suppress(Exception):  # Whatever a package raises.
-    if isinstance(value, jax.Array) and jnp.issubdtype(
-        value.dtype, jax.dtypes.prng_key
-    ):
-      value = jax.random.key_data(value)
-    return np.ascontiguousarray(value)
-  return None
 
 
 def _source(function: types.FunctionType) -> str:
@@ -189,19 +160,28 @@ def _source(function: types.FunctionType) -> str:
 def _plain(value: Any) -> str:
   """A number, text, or a group of them; '' for what is none."""
   try:
-    return json.dumps(value)
+    return json.dumps(value) if kinds.is_plain(value) else ''
   except (TypeError, ValueError, RecursionError):
     return ''
 
 
 def _parts(value: Any) -> Iterator[Any]:
   """What a value is made of, and what a function uses by name."""
-  if isinstance(value, functools.partial):
+  kind = type(value)
+  own = _is_typed(kind) or importing.is_own(str(kinds.file_of(kind)))
+  if own and not isinstance(value, type):
+    yield from (type(value), _held(value))
+  if isinstance(value, (functools.partial, functools.partialmethod)):
     yield from (value.func, value.args, value.keywords)
   elif isinstance(value, types.FunctionType):
     yield from _parts_of_function(value)
   elif isinstance(value, types.MethodType):
     yield from (value.__self__, value.__func__)
+  elif isinstance(value, types.BuiltinMethodType):
+    if not isinstance(value.__self__, types.ModuleType):
+      yield value.__self__  # As of `TABLE.get`.
+  elif isinstance(value, _PICKS):
+    yield value.__reduce__()
   elif isinstance(value, type):
     if _is_typed(value):
       yield from _parts_of_class(value)
@@ -209,18 +189,20 @@ def _parts(value: Any) -> Iterator[Any]:
     yield from value
   elif isinstance(value, _MAPPINGS):
     yield from itertools.chain.from_iterable(value.items())
+    yield getattr(value, 'default_factory', None)
   elif isinstance(value, (types.SimpleNamespace, argparse.Namespace)):
     yield vars(value)
   elif isinstance(value, slice):
     yield from (value.start, value.stop, value.step)
-  elif (found := _array(value)) is not None:
+  elif (found := kinds.array_of(value)) is not None:
     if found.dtype.hasobject:
       yield from found.flat
+    # Names of a data frame's columns and rows.
+    yield from (getattr(value, name, None) for name in ('columns', 'index'))
   elif callable(value) and hasattr(value, '__wrapped__'):
-    yield value.__wrapped__  # As of `jit`.
-  elif _is_typed(type(value)) or importing.is_own(str(_file(type(value)))):
-    yield from (type(value), _held(value))
-  elif dataclasses.is_dataclass(value):  # As Flax's modules.
+    yield value.__wrapped__  # As of `jit`; of `custom_vjp` these, too:
+    yield from (getattr(value, name, None) for name in ('fwd', 'bwd', 'jvp'))
+  elif not own and dataclasses.is_dataclass(value):  # As Flax's modules.
     yield from (getattr(value, f.name, None) for f in dataclasses.fields(value))
 
 
@@ -244,7 +226,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
   for cell in function.__closure__ or ():
     with contextlib.suppress(ValueError):  # It is empty.
       held.append(cell.cell_contents)
-  if file := _file(function):
+  if file := kinds.file_of(function):
     # What it was made with. A library may write into the rest of its own.
     rest = () if importing.is_own(str(file)) else (dict, list, set)
     yield from (x for x in held if not isinstance(x, rest))
@@ -276,7 +258,7 @@ def _parts_of_class(kind: type) -> Iterator[Any]:
 
 def _is_typed(kind: type) -> bool:
   """Whether a class is in no file."""
-  return kind.__module__ == '__main__' and not _file(kind)
+  return kind.__module__ == '__main__' and not kinds.file_of(kind)
 
 
 def _globals(code: types.CodeType) -> list[str]:

@@ -1,8 +1,11 @@
 """Writes measured epochs as lines of JSON: `epochs/U.jsonl` for unit U.
 
-  {"unit": "iso/5", "defense": "iso", "strength": 5.0, "epoch": 4, "seeds": 10,
-   "train_loss": 0.31, "auc": 0.95, "norm_scoring/leak_auc": 0.61}
+  {"unit": "iso/5", "defense": "iso", "strength": 5.0, "utility": "test",
+   "epoch": 4, "seeds": 10, "train_loss": 0.31, "auc": 0.95,
+   "norm_scoring/leak_auc": 0.61}
 
+`utility` says of which samples accuracy, AUC and loss are: the validation
+samples, or without any the test samples. Attacks' numbers are of the rounds.
 Numbers are means over as many seeds as the line says. Seeds that stopped early
 or diverged are not among them (in results.jsonl a diverged seed has null). null
 means that one of the counted seeds lacks that measurement. `tail -f` follows a

@@ -21,7 +21,11 @@ from vfljax.runner.workdir.parts import Damaged
 
 
 class Sink(Protocol):
-  """A place that points go to. `who` has their unit, defense and strength."""
+  """A place that points go to.
+
+  `who` has their unit, defense and strength, and which samples the utility is
+  measured on.
+  """
 
   def finished(self, who: Mapping, points: Sequence[Point]) -> None:
     """A unit was done before this start; `points` are all its points."""
@@ -104,6 +108,8 @@ class EpochLog:
 
 
 def _who(job: Job, i: int) -> dict[str, Any]:
+  utility = 'validation' if job.setting.sizes.validation else 'test'
   return dict(
-      unit=job.units[i], defense=job.labels[i], strength=job.strengths[i]
+      unit=job.units[i], defense=job.labels[i], strength=job.strengths[i],
+      utility=utility,
   )
