@@ -9,7 +9,8 @@ from vfljax.attack import Attack, Wants
 from vfljax.data.table import Table
 from vfljax.runner.checking import checks, suiting
 from vfljax.runner.config import (
-    AttackConfig, Config, DataConfig, Entry, ModelConfig,
+    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+    TrainConfig,
 )
 from vfljax.runner.errors import UserError
 from vfljax.views import TrainedTop
@@ -129,3 +130,21 @@ def test_a_network_from_outside_has_the_width_that_is_asked_for(
     return
   with pytest.raises(UserError, match='model.width asks for, 4; it makes .3'):
     suiting._check_width(setting)
+
+
+def test_images_can_be_flipped_and_so_can_no_table_be():
+  setting = lambda shape: SimpleNamespace(
+      config=Config(
+          auxiliary=AuxiliaryConfig(9, augment='held_out'),
+          train=TrainConfig(batch_size=4, best=True),
+      ),
+      sizes=SimpleNamespace(train=4, validation=0, test=4), classes=2,
+      official=True,
+      samples=SimpleNamespace(
+          features=(np.zeros(shape),) * 2, labels=np.eye(2)[np.arange(8) % 2]
+      ),
+  )
+  with pytest.raises(ValueError, match='flips and crops images'):
+    checks._check(setting((8, 5)))
+  with pytest.raises(ValueError, match='train.best needs held-out samples'):
+    checks._check(setting((8, 5, 5, 1)))  # It is asked after that.

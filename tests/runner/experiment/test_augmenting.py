@@ -1,6 +1,4 @@
 """A defender's samples made by flips and crops, or by other words."""
-from types import SimpleNamespace
-
 import jax
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from tests.experiments.test_vmask_experiments import small
 from experiments.vmask import common
 from vfljax import data
 from vfljax.runner.checking import checks
-from vfljax.runner.config import AuxiliaryConfig, Config, TrainConfig
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import augmenting
 from vfljax.runner.experiment.setting import split_samples
@@ -144,21 +141,3 @@ def test_a_table_has_nothing_to_flip():
   config.auxiliary.augment, config.auxiliary.samples = 'held_out', 20
   with pytest.raises(UserError, match='flips and crops images'):
     checks.make(config, data.load('breast_cancer'))
-
-
-def test_images_can_be_flipped_and_so_can_no_table_be():
-  setting = lambda shape: SimpleNamespace(
-      config=Config(
-          auxiliary=AuxiliaryConfig(9, augment='held_out'),
-          train=TrainConfig(batch_size=4, best=True),
-      ),
-      sizes=SimpleNamespace(train=4, validation=0, test=4), classes=2,
-      official=True,
-      samples=SimpleNamespace(
-          features=(np.zeros(shape),) * 2, labels=np.eye(2)[np.arange(8) % 2]
-      ),
-  )
-  with pytest.raises(ValueError, match='flips and crops images'):
-    checks._check(setting((8, 5)))
-  with pytest.raises(ValueError, match='train.best needs held-out samples'):
-    checks._check(setting((8, 5, 5, 1)))  # It is asked after that.

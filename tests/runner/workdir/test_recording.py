@@ -119,6 +119,17 @@ def test_a_value_may_stand_apart_from_its_flag(work):
   assert recording.command(['vfljax', *command]).split()[2:] == command
 
 
+@pytest.mark.parametrize('typed, joined', [
+    (['--a', '1', '2'], ['--a=1', '2']), (['--a=1', '2'], ['--a=1', '2']),
+    (['--a', '-1', '--b'], ['--a=-1', '--b']), ([], []), (['-b'], ['-b']),
+    (['--a', '--b', '.5'], ['--a', '--b=.5']),
+    (['recommend', '--a', '1'], ['recommend', '--a', '1']),
+    (['--a', 'x=1', 'y'], ['--a=x=1', 'y']),
+])
+def test_words_go_to_the_flag_before_them(typed, joined):
+  assert recording.joined(typed) == joined
+
+
 def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
   somebodys = tmp_path / 'mine.json'
   somebodys.write_text('{"a": 1}')
