@@ -470,7 +470,6 @@ NOT_OUT = {
     'mid/records/fig4_dli.json': 5, 'plugvfl/records/fig5.json': 4,
     'plugvfl/records/fig6_mnist.json': 4,
     'mid/records/fig3_amc.json': 9,
-    'vmask/records/table1_lenet5_authors.json': 6,
     'vmask/records/fig6_lenet5.json': 67, 'vmask/records/fig6.json': 38,
     'vmask/records/tm_full.json': 1, 'mid/records/fig8_cifar10.json': 1,
     'kang2022/records/vhnn_fashion10.json': 2,
