@@ -5,7 +5,7 @@ of these files has changed, also one that is only imported.
 """
 import ast
 from collections.abc import Iterator
-import importlib.machinery
+import functools
 import importlib.util
 import linecache
 from pathlib import Path
@@ -24,8 +24,15 @@ def is_own(file: str) -> bool:
       Path(sysconfig.get_paths()[kind])
       for kind in ('stdlib', 'purelib', 'platlib')
   ]
+  folders += [Path(at).absolute() for at in sys.path if _has_installed(at)]
   there = place.is_file() or is_typed(file)
   return there and not set(folders) & set(place.parents)
+
+
+@functools.cache
+def _has_installed(folder: str) -> bool:
+  """Whether packages were installed into a folder, as by `pip --target`."""
+  return next(Path(folder).glob('*.dist-info'), None) is not None
 
 
 def is_typed(file: str) -> bool:
@@ -58,28 +65,41 @@ def _file(name: str) -> str:
   """
   if name in sys.modules:
     return getattr(sys.modules[name], '__file__', None) or ''
-  path, parent = None, name.rpartition('.')[0]
-  if parent:
-    package = Path(_file(parent))
-    if package.name != '__init__.py' or not is_own(str(package)):
-      return ''
-    path = [str(package.parent)]
-  try:
-    spec = importlib.machinery.PathFinder.find_spec(name, path)
-  except (ImportError, OSError, ValueError):  # Of a finder in sys.path_hooks.
-    return ''
-  return spec.origin or '' if spec else ''
+  package, _, last = name.rpartition('.')
+  for folder in _folders(package):
+    for place in (folder / last / '__init__.py', folder / f'{last}.py'):
+      if place.is_file():
+        return str(place)
+  return ''
+
+
+def _folders(package: str) -> list[Path]:
+  """Where a package's modules are looked for; of '' all others."""
+  if not package:
+    return [*map(Path, sys.path)]
+  if package in sys.modules:
+    return [*map(Path, getattr(sys.modules[package], '__path__', ()))]
+  above, _, last = package.rpartition('.')
+  places = [folder / last for folder in _folders(above)]
+  return [place for place in places if place.is_dir()]
 
 
 def _imported(file: Path) -> Iterator[str]:
-  """The modules that a file's import statements may mean."""
+  """The modules that a file's import statements may mean.
+
+  None if it cannot be read, as it need not be imported.
+  """
   package = next((
       m.__package__ for m in [*sys.modules.values()]
       if getattr(m, '__file__', None) == str(file)
   ), None)
   # Some editors write a byte order mark.
   text = file.read_text('utf-8-sig', errors='replace')
-  for part in ast.walk(ast.parse(text)):
+  try:
+    tree = ast.parse(text)
+  except (SyntaxError, ValueError):
+    return
+  for part in ast.walk(tree):
     if isinstance(part, ast.Import):
       yield from (alias.name for alias in part.names)
     elif isinstance(part, ast.ImportFrom):

@@ -475,3 +475,8 @@ def test_numbers_that_are_known_are_refused(shift):
         KEY, federation(), none(), TXS[:2], data, epochs=1, batch_size=6,
         adversary=liar,
     ))
+
+
+def test_bits_are_stamped_with_a_bit():
+  found = backdoor.stamp(np.zeros((1, 6), bool), True)
+  assert found.tolist() == [[False, False, True, True, True, True]]

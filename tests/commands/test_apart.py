@@ -1,11 +1,12 @@
 """A grid's experiments run their own code, as if each had its own process."""
 import importlib
 import sys
+from types import ModuleType
 
 import pytest
 
 from vfljax import attacks, data, defenses, nets
-from vfljax.commands import axes, point
+from vfljax.commands import apart, axes, point
 from vfljax.runner.errors import UserError
 
 CONFIG = '''
@@ -100,3 +101,30 @@ def test_none_of_it_is_left(strengths, tmp_path, monkeypatch):
   assert had == [attacks.REGISTRY, data.REGISTRY, nets.REGISTRY]
   assert defenses.REGISTRY['iso'] is iso and sys.path == path
   assert not [name for name in sys.modules if name.startswith('own_apart')]
+
+
+def test_others_stay_and_so_do_compiled_ones(tmp_path, monkeypatch):
+  """A compiled module cannot be imported twice, nor what it belongs to."""
+  def module(name, *place, **more):
+    made = ModuleType(name)
+    vars(made).update(dict(__file__=str(tmp_path.joinpath(*place))) | more)
+    monkeypatch.setitem(sys.modules, name, made)
+
+  suffix = apart._COMPILED[0]
+  module('own_a', 'mine/own_a.py')
+  module('own_b', 'mine/own_b/__init__.py')
+  module('own_b.fast', f'mine/own_b/fast{suffix}')
+  module('own_c', '', __file__=None, __path__=[f'{tmp_path}/mine/c'])
+  module('own_d', 'other/own_d.py')
+  assert apart._found_in([str(tmp_path / 'mine')], []) == ['own_a', 'own_c']
+  assert apart._found_in([str(tmp_path / 'mine')], ['own_a']) == ['own_c']
+  assert apart._found_in([], []) == []
+
+
+def test_a_package_that_stays_forgets_its_module(monkeypatch):
+  package, module = ModuleType('own_e'), ModuleType('own_e.noise')
+  package.noise = module
+  monkeypatch.setitem(sys.modules, 'own_e', package)
+  monkeypatch.setitem(sys.modules, 'own_e.noise', module)
+  apart._forget('own_e.noise')
+  assert not hasattr(package, 'noise') and 'own_e.noise' not in sys.modules

@@ -169,8 +169,8 @@ def test_what_a_function_will_import_belongs_to_its_file(tmp_path, monkeypatch):
   texts = {
       'mine.py': 'def f():\n  import own_late.deep.two, xml.no_such\n',
       'own_late/__init__.py': '1 / 0',
-      'own_late/deep/__init__.py': '',
-      'own_late/deep/two.py': 'from own_late.deep import nobody\n',
+      'own_late/deep/two.py': 'from own_late.deep import nobody, old\n',
+      'own_late/deep/old.py': 'print "not imported"',
   }
   files = {tmp_path / name for name in texts}
   for name, text in texts.items():
@@ -179,6 +179,19 @@ def test_what_a_function_will_import_belongs_to_its_file(tmp_path, monkeypatch):
   found = set()
   importing.collect(tmp_path / 'mine.py', found)
   assert found == files and 'own_late' not in sys.modules
+
+
+def test_what_is_installed_elsewhere_is_nobodys_own(tmp_path, monkeypatch):
+  """As by pip --target, in a folder of PYTHONPATH."""
+  file = tmp_path / 'there/kit.py'
+  file.parent.mkdir()
+  file.write_text('')
+  monkeypatch.syspath_prepend(tmp_path / 'there')
+  importing._has_installed.cache_clear()
+  assert importing.is_own(str(file))
+  (tmp_path / 'there/kit-1.dist-info').mkdir()
+  importing._has_installed.cache_clear()
+  assert not importing.is_own(str(file))
 
 
 @pytest.mark.parametrize('shipped', [False, True])

@@ -39,8 +39,9 @@ def test_ordinary_columns_are_not_named():
 
 
 @pytest.mark.parametrize('words, told', [
-    (['12', '9', '30'], True), (['1.5', '-2'], True), (['12', 'x'], False),
-    (['012', '900'], False),  # Codes.
+    (['12', '9', '30'], True), (['1.5', '-2', '0'], True),
+    (['12', 'x', '3'], False), (['012', '900', '10'], False),  # Codes.
+    (['0', '1'], False), (['1', '2', 'inf'], False),
 ])
 def test_numbers_as_text_are_told(words, told):
   """In a frame nobody converts them, and each became a category silently."""

@@ -87,7 +87,8 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
     text: Names of columns that the user declared to be categories.
 
   Warns:
-    Recognised: (one line) if there are any. Codes with leading zeros are not.
+    Recognised: (one line) if there are any. Codes with leading zeros are not,
+      nor do two categories lose an order.
   """
   import pandas as pd
 
@@ -99,10 +100,10 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
     if isinstance(column.dtype, pd.CategoricalDtype):
       continue
     words = pd.Series(column.dropna().unique(), dtype=object)
-    if any(map(_CODE.match, words)):
+    if len(words) < 3 or any(map(_CODE.match, words)):
       continue
     read = np.asarray(pd.to_numeric(words, errors='coerce'), float)
-    if not np.isnan(read).any():
+    if np.isfinite(read).all():
       found.append(name)
   if found:
     one = len(found) == 1

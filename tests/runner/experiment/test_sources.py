@@ -3,7 +3,7 @@ import functools
 import importlib
 from pathlib import Path
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ from vfljax import attack, attacks, defenses, nets
 from vfljax.defense import Method
 from vfljax.defenses import iso
 from vfljax.runner.config import Entry
-from vfljax.runner.experiment import sources
+from vfljax.runner.experiment import imported, sources
 
 FILES = {
     'kit/__init__.py': 'import second\n',
@@ -214,6 +214,30 @@ def test_constants_of_an_edited_file_count_once_it_is_imported_again(
   importlib.reload(sys.modules['kit.helper'])
   new = digests(monkeypatch)
   assert {name for name in old if old[name] != new[name]} == {'helper.py'}
+
+
+def test_what_was_imported_after_it_was_read_may_be_either(
+    tmp_path, monkeypatch, capsys
+):
+  """As by a function that a run calls: no folder of the old text is its own."""
+  file, said = tmp_path / 'later.py', lambda: imported.text(file, (), str.strip)
+  file.write_text('x = 1\n')
+  assert said() == said() == 'x = 1'
+  file.write_text('x = 2\n')
+  assert said() == 'x = 2'  # Nobody has imported it yet.
+  file.write_text('x = 3\n')
+  module = ModuleType('later')
+  module.__file__, module.__spec__ = str(file), object()
+  monkeypatch.setitem(sys.modules, 'later', module)
+  assert said() == said() == 'x = 2x = 3'
+  assert capsys.readouterr().err.count('has changed since') == 1
+
+
+def test_what_does_not_count_may_change(kit, monkeypatch, capsys):
+  old = digests(monkeypatch)
+  path = kit / 'kit/mine.py'
+  path.write_text(f'{path.read_text()}\n\ndef get_config():\n  return 7\n')
+  assert digests(monkeypatch) == old and capsys.readouterr().err == ''
 
 
 def test_those_that_act_before_count_too():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 
+import numpy as np
 import pytest
 
 from vfljax import importing
@@ -277,3 +278,12 @@ def test_errors_name_the_line_of_the_cell():
   )
   assert not importing.is_typed('<frozen importlib._bootstrap>')
   assert not importing.is_own('numpy/random/x.pyx')
+
+
+def test_numbers_of_numpy_are_as_plain_as_pythons():
+  """A list of them was asked, one by one, which class it is of."""
+  assert typed._plain([np.float64(0.5), {'a': (1, np.str_('b'))}]) == (
+      '[0.5, {"a": [1, "b"]}]'
+  )
+  assert not typed._plain([np.float32(0.5)])
+  assert typed._is_own.__wrapped__(type('Mine', (), {'__module__': '__main__'}))

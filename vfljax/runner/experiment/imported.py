@@ -5,7 +5,7 @@ In a notebook a module stays as it was imported when its file is edited, until
 old code's numbers that they are the new one's. Python keeps no text, so the
 one of the first run counts, for as long as the same code is there.
 """
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 import sys
 import types
@@ -13,25 +13,36 @@ from typing import Any
 
 # Identity -> (what was made by an import, its file's text at the first run).
 _READ: dict[int, tuple[Any, str]] = {}
+# Of files that had not been imported by then, the text that a run looked at.
+_BEFORE: dict[Path, str] = {}
 _TOLD: set[tuple[Path, str]] = set()
 
 
-def text(file: Path, functions: Iterable[Any]) -> str:
+def text(
+    file: Path, functions: Iterable[Any], meant: Callable[[str], str]
+) -> str:
   """The text of a file, as of when its code was imported.
 
-  It says so once if the file has changed since.
+  It says so once if the file has changed since. If it is not known which of two
+  texts was imported, both are returned, so that no other run is taken for it.
 
   Args:
     file: The file.
     functions: What the run calls. Such a function may be that of an import
       before the last one, if it was not registered again.
+    meant: What counts of a text.
   """
-  now = file.read_text('utf-8', errors='replace')
+  now = meant(file.read_text('utf-8', errors='replace'))
   made = [*_made(file, functions)]
+  if not made:  # A function may import it later.
+    _BEFORE[file] = now
+    return now
+  before = _BEFORE.pop(file, now)
+  new = now if before == now else before + now
   known = (_READ[id(each)][1] for each in made if id(each) in _READ)
-  then = next((old for old in known if old != now), now)
+  then = next((old for old in known if old != now), new)
   for each in made:
-    _READ.setdefault(id(each), (each, now))
+    _READ.setdefault(id(each), (each, new))
   if then != now and (file, now) not in _TOLD:
     _TOLD.add((file, now))
     print(

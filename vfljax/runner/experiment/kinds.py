@@ -11,6 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 
+_PLAIN = int, float, str, bool, type(None), np.float64, np.str_
+
+
 def file_of(value: Any) -> Path | None:
   """The file that a module, function or class is in."""
   if isinstance(value, type) and value.__module__ == '__main__':
@@ -47,4 +50,4 @@ def is_plain(value: Any) -> bool:
     return all(map(is_plain, value))
   if type(value) is dict:
     return all(map(is_plain, itertools.chain.from_iterable(value.items())))
-  return type(value) in (int, float, str, bool, type(None))
+  return type(value) in _PLAIN

@@ -15,6 +15,7 @@ may change unnoticed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -57,7 +58,7 @@ def of(setting: Setting) -> dict[str, str]:
       if importing.is_own(str(file)):
         importing.collect(file, files)
   for file in sorted(files):
-    text = imported.text(file, [x for f in every for x in _chain(f)])
+    text = imported.text(file, [x for f in every for x in _chain(f)], _code)
     found[file.name] = _digest(found.get(file.name, ''), text)
   return found
 
@@ -146,18 +147,18 @@ def _file(function: Any) -> Path | None:
   return file if file.is_file() else None
 
 
-def _digest(before: str, text: str) -> str:
-  """A digest of a file's text without `get_config`, after an earlier digest.
-
-  Args:
-    before: The digest of another file of the same name, or ''.
-    text: The file's text.
-  """
+def _code(text: str) -> str:
+  """The lines of a file's text that are code, without `get_config`."""
   lines = text.splitlines()
-  for part in ast.parse(text).body:
-    if isinstance(part, ast.FunctionDef) and part.name == 'get_config':
-      lines[part.lineno - 1 : part.end_lineno] = [''] * (
-          (part.end_lineno or part.lineno) - part.lineno + 1
-      )
-  code = '\n'.join(filter(None, map(str.rstrip, lines)))
+  with contextlib.suppress(SyntaxError, ValueError):  # It need not be imported.
+    for part in ast.parse(text).body:
+      if isinstance(part, ast.FunctionDef) and part.name == 'get_config':
+        lines[part.lineno - 1 : part.end_lineno] = [''] * (
+            (part.end_lineno or part.lineno) - part.lineno + 1
+        )
+  return '\n'.join(filter(None, map(str.rstrip, lines)))
+
+
+def _digest(before: str, code: str) -> str:
+  """A digest of a file's code, after that of another file of the same name."""
   return hashlib.sha256((before + code).encode()).hexdigest()[:16]

@@ -167,8 +167,7 @@ def _plain(value: Any) -> str:
 
 def _parts(value: Any) -> Iterator[Any]:
   """What a value is made of, and what a function uses by name."""
-  kind = type(value)
-  own = _is_typed(kind) or importing.is_own(str(kinds.file_of(kind)))
+  own = _is_own(type(value))
   if own and not isinstance(value, type):
     yield from (type(value), _held(value))
   if isinstance(value, (functools.partial, functools.partialmethod)):
@@ -254,6 +253,12 @@ def _parts_of_class(kind: type) -> Iterator[Any]:
       yield part.func
     elif inspect.isfunction(part) or not known.startswith('__'):
       yield from (known, part)
+
+
+@functools.cache
+def _is_own(kind: type) -> bool:
+  """Whether a class is the user's."""
+  return _is_typed(kind) or importing.is_own(str(kinds.file_of(kind)))
 
 
 def _is_typed(kind: type) -> bool:
