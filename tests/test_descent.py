@@ -2,6 +2,7 @@
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
 
@@ -47,3 +48,17 @@ def test_a_networks_own_weight_may_be_called_as_a_passport_is(tx):
       bottom=dict(params=dict(attention=half)),
       top=dict(net=dict(dense=half), passports=dict(dense=pair)),
   ))
+
+
+@pytest.mark.parametrize('named', ['params', 'weights'])
+def test_a_weight_decay_leaves_statistics_that_a_network_fixes(named):
+  """Of a network's own weights called so, there is no sibling `params`."""
+  tx = optax.chain(optax.add_decayed_weights(0.5), optax.sgd(1.0))
+  net = {named: dict(w=jnp.ones(2)), 'batch_stats': dict(var=jnp.ones(2))}
+  params = dict(bottom=net, top=dict(first=net, second=()), defense=())
+  none = jax.tree.map(jnp.zeros_like, params)
+  after, _ = descent.step(tx, none, tx.init(params), params)
+  found = after['bottom']['batch_stats']['var']
+  np.testing.assert_array_equal(found, 1.0 if named == 'params' else 0.5)
+  np.testing.assert_array_equal(after['bottom'][named]['w'], 0.5)
+  chex.assert_trees_all_equal(after['top']['first'], after['bottom'])

@@ -361,3 +361,26 @@ def test_metrics_need_no_implicit_casts():
       jax.eval_shape(metrics.distance_correlation, x, x, weights)
     jax.eval_shape(metrics.ssim, image, image)
     jax.eval_shape(metrics.psnr, image, image)
+
+
+def test_roc_auc_of_scores_that_a_cpu_takes_for_zero():
+  """As another program's probabilities in 32 bits may be."""
+  scores, labels, _ = ranked(0, 1)
+  tiny = (scores / np.abs(scores).max()).astype(np.float32) * np.float32(1e-39)
+  expected = sklearn.metrics.roc_auc_score(labels, tiny.astype(np.float64))
+  np.testing.assert_allclose(roc_auc(tiny, labels), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize('fn', [
+    metrics.accuracy, lambda u, y, weights: metrics.top_k(u, y, 1, weights),
+], ids=['accuracy', 'top_k'])
+@pytest.mark.parametrize('columns, labels, weights, said', [
+    (1, [[1.0], [0.0]], None, r'two classes or more; got \(2, 1\)'),
+    (1, [0, 0], None, r'two classes or more; got \(2, 1\)'),
+    (2, [0, 1], [[1.0], [0.0]], r'one a sample, \(2,\); got \(2, 1\)'),
+    (2, [0, 1], [1.0], r'one a sample, \(2,\); got \(1,\)'),
+])
+def test_accuracy_stretches_no_column(fn, columns, labels, weights, said):
+  logits, weights = np.ones((2, columns)), weights and np.array(weights)
+  with pytest.raises(ValueError, match=said):
+    fn(logits, np.array(labels), weights)

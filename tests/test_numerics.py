@@ -148,3 +148,14 @@ def test_a_direction_has_length_one_or_none():
   np.testing.assert_allclose(
       found, [[0.6, 0.8], [0, 0], [np.nan, np.nan]], rtol=1e-6
   )
+
+
+@pytest.mark.parametrize('wide', [False, True])
+def test_integers_of_floats_that_a_cpu_takes_for_zero(wide):
+  with jax.enable_x64(wide):
+    kind = np.float64 if wide else np.float32
+    least = np.finfo(kind).smallest_subnormal
+    x = np.array([-2, -1, 0, 1, 2], kind) * least
+    keys = numerics.as_integers(jnp.asarray(x))
+    assert (np.diff(keys) > 0).all() and keys[2] == 0
+    assert numerics.as_integers(jnp.asarray(kind(-0.0))) == 0

@@ -33,3 +33,16 @@ def test_more_than_there_are_is_all_there_are():
   labels = jnp.eye(2)[jnp.array([0, 1, 1])]
   rows, own = sampling.per_class(KEY, labels, 5)
   assert rows.shape == (2 * 3,) and own.sum(0).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize('kind', [jnp.bfloat16, jnp.float16])
+def test_half_precision_draws_as_single_does(kind):
+  """Of 128 ranks the only sample of a class would draw 0 at times."""
+  labels = jnp.eye(2)[(jnp.arange(20) == 7).astype(int)]
+  draw = jax.vmap(lambda k, y: sampling.per_class(k, y, 2), (0, None))
+  keys = jax.random.split(KEY, 999)
+  rows, own = draw(keys, labels.astype(kind))
+  wide = draw(keys, labels)
+  assert own.dtype == kind and (own[:, 2, 1] == 1).all()
+  np.testing.assert_array_equal(rows, wide[0])
+  np.testing.assert_array_equal(own.astype(jnp.float32), wide[1])

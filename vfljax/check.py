@@ -209,6 +209,32 @@ def alike(who: str, logits: Any, labels: Any) -> None:
     )
 
 
+def columns(logits: Any, labels: Any, weights: Any) -> None:
+  """Passes if logits have columns for classes, and the others fit to them.
+
+  The largest of one column would always be right, and a column of weights be
+  stretched over all samples.
+
+  Raises:
+    ValueError: if not.
+  """
+  wide, given = jnp.shape(logits), jnp.shape(labels)
+  if given not in (wide, wide[:-1]):
+    raise ValueError(
+        f'For logits {wide} labels must have that shape, or be class '
+        f'numbers of shape {wide[:-1]}; got {given}.'
+    )
+  if wide[-1] < 2:
+    raise ValueError(
+        f'Logits need a column for each of two classes or more; got {wide}. '
+        'nets.pair makes two of the one logit of a sigmoid.'
+    )
+  if weights is not None and jnp.shape(weights) != wide[:-1]:
+    raise ValueError(
+        f'Weights must be one a sample, {wide[:-1]}; got {jnp.shape(weights)}.'
+    )
+
+
 def pixels(name: str, images: Any) -> None:
   """Passes if `images` are traced, or in [0, 1] but for rounding.
 

@@ -106,12 +106,29 @@ def _why_not(gradients: Any, error: Exception) -> str:
 
 
 def moved(params: Params, moves: Any) -> Any:
-  """The parameters after adding an optimizer's updates, but to passports."""
+  """The parameters after adding an optimizer's updates.
+
+  Passports and BatchNorm's statistics stay: no gradient moves them, but a
+  weight decay would, and no round measures statistics that a network fixes.
+  """
   with jax.numpy_dtype_promotion('standard'):
     new = optax.apply_updates(params, moves)
-  return jax.tree.map_with_path(
+  new = jax.tree.map_with_path(
       lambda path, old, new: old if _is_fixed(path) else new, params, new
   )
+  return jax.tree.map(_with_statistics, params, new, is_leaf=_has_statistics)
+
+
+def _has_statistics(tree: Any) -> bool:
+  """Whether it is what `nets.linen` and `nets.nnx` make of a BatchNorm."""
+  return isinstance(tree, dict) and tree.keys() == {'params', 'batch_stats'}
+
+
+def _with_statistics(old: Any, new: Any) -> Any:
+  """`new`, but for the statistics of `old` if it has some."""
+  if not _has_statistics(old):
+    return new
+  return new | dict(batch_stats=old['batch_stats'])
 
 
 def _is_fixed(path: tuple[Any, ...]) -> bool:

@@ -270,11 +270,7 @@ def _check_two(labels: Array, weights: Array | None) -> None:
 
 def _classes(logits: Array, labels: Array, weights: Array | None) -> Array:
   """Class numbers [n] of labels that are such, or distributions."""
-  if labels.shape not in (logits.shape, logits.shape[:-1]):
-    raise ValueError(
-        f'For logits {logits.shape} labels must have that shape, or be class '
-        f'numbers of shape {logits.shape[:-1]}; got {labels.shape}.'
-    )
+  check.columns(logits, labels, weights)
   if labels.ndim == logits.ndim:
     return labels.argmax(-1)
   if not any(isinstance(x, Tracer) for x in (labels, weights)):

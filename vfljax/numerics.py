@@ -108,7 +108,10 @@ def as_integers(x: Array) -> Array:
     Integers of the same width.
   """
   integer = jnp.int64 if x.dtype.itemsize == 8 else jnp.int32
-  bits = lax.bitcast_convert_type(jnp.where(x == 0, 0, x), integer)
+  plain = lax.bitcast_convert_type(jnp.where(x == 0, 0, x), integer)
+  bits = lax.bitcast_convert_type(x, integer)
+  # Of -0.0 alone: a CPU takes what is below 1e-38 for 0, too.
+  bits = jnp.where(bits == jnp.iinfo(integer).min, plain, bits)
   return jnp.where(bits < 0, bits ^ jnp.iinfo(integer).max, bits)
 
 

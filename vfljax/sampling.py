@@ -4,6 +4,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import check, samples
+from vfljax.numerics import floating
 from vfljax.types import Array, Key
 
 
@@ -28,10 +29,12 @@ def per_class(
     ValueError: if `count` is no integer of 1 or more.
   """
   check.count('Samples of each class', count)
-  labels = samples.reals(labels)
+  kind = samples.reals(labels).dtype
+  labels = floating(labels)  # In half precision many would draw one rank, or 0.
   count = min(count, len(labels))
   lot = jax.random.uniform(key, (len(labels), 1), labels.dtype, low)
   ranked = jnp.where(labels > 0.5, lot, -1.0)  # [n, classes]
   score, rows = lax.top_k(ranked.T, count)  # [classes, count]
   rows, there = rows.ravel(), score.ravel() > 0
-  return rows, labels[rows] * there[:, None].astype(labels.dtype)
+  known = labels[rows] * there[:, None].astype(labels.dtype)
+  return rows, known.astype(kind)

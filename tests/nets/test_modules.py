@@ -68,11 +68,41 @@ def test_what_can_be_no_network_is_refused(make, message):
     nets.linen(make())
 
 
+class Both(nn.Module):
+  """Two parts of other authors, each of which has its own word for it."""
+
+  @nn.compact
+  def __call__(self, x, train=False, deterministic=True):
+    u = nn.Dropout(0.5)(x, deterministic=not train)
+    return jnp.stack([u, nn.Dropout(0.5)(x, deterministic=deterministic)])
+
+
+def test_a_module_is_told_by_every_word_that_it_takes():
+  net = nets.linen(Both())
+  assert (net.apply({}, X) == 1).all()
+  dropped = net.run({}, KEY, X)[0] == 0
+  assert dropped.any((1, 2)).all() and not dropped.all((1, 2)).any()
+
+
 def test_two_outputs_are_refused():
   """As a recurrent layer has, which returns its carry, too."""
   net = nets.linen(Twofold())
   with pytest.raises(ValueError, match='Twofold returns a tuple; a Net'):
     net.apply(net.init(KEY, X), X)
+
+
+class Auxiliary(nn.Module):
+  @nn.compact
+  def __call__(self, x, train=False):
+    return (x, x) if train else x
+
+
+def test_two_outputs_of_training_alone_are_refused():
+  """As of networks with another head, which is left out at inference."""
+  net = nets.linen(Auxiliary())
+  assert net.apply({}, X) is X
+  with pytest.raises(ValueError, match='Auxiliary returns a tuple; a Net'):
+    net.run({}, KEY, X)
 
 
 def test_a_collection_that_would_be_lost_is_refused():

@@ -3,6 +3,7 @@ import dataclasses
 import functools
 import inspect
 
+import chex
 from flax import linen as nn
 import jax
 from jax import lax
@@ -227,6 +228,17 @@ def test_group_norm_is_of_16_channels_or_as_many_as_divide_them(channels, size):
   )
 
 
+@pytest.mark.parametrize('width, refused', [(7, True), (8, False)])
+def test_group_norm_makes_no_groups_of_one_number(width, refused):
+  """Such a number minus itself is 0: the network would be a constant."""
+  net, x = nets.mlp(width, 2, norm='group'), image(4, 3)
+  if refused:
+    with pytest.raises(ValueError, match='of 7 units group normalization'):
+      net.init(KEY, x)
+  else:
+    assert net.apply(net.init(KEY, x), x).std(0).min() > 0
+
+
 def test_group_norm_does_not_mix_samples():
   net = nets.make('resnet18', 3, channels=(2,), norm='group')
   x = image(3, 8, 4, 3)
@@ -421,3 +433,20 @@ def test_networks_work_in_a_strict_program_of_64_bits(made):
     asked = jax.eval_shape(made.apply, params, x)
   dtypes = {leaf.dtype for leaf in jax.tree.leaves((params, found, asked))}
   assert dtypes == {np.dtype('float32')}
+
+
+@pytest.mark.parametrize('kind', [np.uint8, bool])
+def test_images_of_whole_numbers_start_as_those_of_floats(kind):
+  x = np.random.default_rng(0).integers(0, 2, (2, 6, 6, 1)).astype(kind)
+  net = nets.make('conv2', 3, channels=(2, 2))
+  params, want = net.init(KEY, x), net.init(KEY, x.astype(np.float32))
+  chex.assert_trees_all_equal(params, want)
+  found = net.apply(params, x)
+  np.testing.assert_array_equal(found, net.apply(want, x.astype(np.float32)))
+
+
+@pytest.mark.parametrize('name', ['embedding', 'wide_deep'])
+def test_one_column_of_categories_needs_its_axis(name):
+  net = nets.make(name, 3, buckets=4)
+  with pytest.raises(ValueError, match=r'shape \(5,\). One column is x\[:, N'):
+    net.init(KEY, np.arange(5))

@@ -141,3 +141,31 @@ def test_numbers_that_stay_are_no_array_in_a_field(of):
 def test_what_can_be_no_network_is_refused(make, message):
   with pytest.raises(ValueError, match=message):
     make()
+
+
+@pytest.mark.parametrize('name', ['train', 'training', 'deterministic'])
+def test_a_module_whose_call_takes_the_mode_is_told(name):
+  class Told(nnx.Module):
+    def __init__(self, rngs):
+      self.dropout = nnx.Dropout(0.5, rngs=rngs)
+
+    def drop(self, x, quiet):
+      return self.dropout(x, deterministic=quiet)
+
+  def call(of):
+    if name == 'train':
+      return lambda self, x, train=False: self.drop(x, not train)
+    if name == 'training':
+      return lambda self, x, *, training: self.drop(x, not training)
+    return lambda self, x, deterministic=True: self.drop(x, deterministic)
+
+  Told.__call__ = call(name)
+  net = nets.nnx(lambda shape, rngs: Told(rngs))
+  np.testing.assert_array_equal(net.apply(net.init(KEY, X), X), X)
+  dropped = net.run({}, KEY, X)[0] == 0
+  assert 0 < dropped.mean() < 1
+
+
+def test_features_of_several_arrays_are_refused():
+  with pytest.raises(ValueError, match='must be one array; got a dict of them'):
+    nets.nnx(lambda shape, rngs: Own(3, 2, rngs)).init(KEY, dict(a=X, b=X))

@@ -56,6 +56,12 @@ class Norm(nn.Module):
       return norm(x)
     if self.kind == 'group':
       size = math.gcd(x.shape[-1], 16)
+      if size == 1 and math.prod(x.shape[1:-1]) == 1:  # Minus itself, it is 0.
+        raise ValueError(
+            'Norm: groups of one number would all become 0: of '
+            f'{x.shape[-1]} units group normalization can make no larger ones. '
+            'Take a multiple of 16, or at least an even number.'
+        )
       norm = _GroupNorm(
           None, size, epsilon=1e-5, dtype=self.dtype, name='GroupNorm_0'
       )

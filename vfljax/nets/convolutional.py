@@ -6,6 +6,7 @@ whose sizes they do not give.
 from collections.abc import Sequence
 
 import jax
+import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.nets import base, images
@@ -56,6 +57,8 @@ def convolutional(
 
   def init(key, x):
     _check_size(x.shape[1:3], len(channels), 1 if same else kernel, pools)
+    if not jnp.issubdtype(x.dtype, jnp.floating):  # Weights are no integers.
+      x = x.astype(jnp.float32)
     keys = jax.random.split(key, 2 * len(channels) + 1)
     layers, into = [], x.shape[-1]
     for i, out in enumerate(channels):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.nets import base
-from vfljax.nets.wide_deep import rows
+from vfljax.nets.wide_deep import check_columns, rows
 from vfljax.types import Net
 
 
@@ -34,6 +34,7 @@ def embedding(
   dense = base.mlp(*hidden, width, activation=activation)
 
   def init(key, x):
+    check_columns('embedding', x)
     k_table, k_dense = jax.random.split(key)
     shape = (buckets * x.shape[1], size)
     table = jax.random.normal(k_table, shape, jnp.float32) / size**0.5

@@ -72,7 +72,12 @@ def _init(module: nn.Module, key: Key, x: Any) -> Params:
 
 @once
 def _apply(module: nn.Module, params: Params, x: Any) -> Array:
-  y = module.apply(_variables(params), x, **_mode(module, False))
+  return _alone(
+      module, module.apply(_variables(params), x, **_mode(module, False))
+  )
+
+
+def _alone(module: nn.Module, y: Any) -> Array:
   if isinstance(y, tuple):
     raise Misfit(
         f'linen: {type(module).__name__} returns a tuple; a Net returns one '
@@ -111,7 +116,7 @@ def _train(
         _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
         **_mode(module, True),
     )
-  return y, changed.get('batch_stats', ())
+  return _alone(module, y), changed.get('batch_stats', ())
 
 
 def _parameters(module: nn.Module) -> dict[str, inspect.Parameter]:
@@ -119,9 +124,14 @@ def _parameters(module: nn.Module) -> dict[str, inspect.Parameter]:
 
 
 def _mode(module: nn.Module, trains: bool) -> dict[str, Any]:
-  """The argument that tells the module whether it trains, if it has one."""
-  told = next((name for name in MODES if name in _parameters(module)), None)
-  return {told: MODES[told] == trains} if told else {}
+  """The arguments that tell the module whether it trains, if it has any."""
+  return told(type(module), trains)
+
+
+def told(kind: type, trains: bool) -> dict[str, Any]:
+  """`MODES` that the `__call__` of a class of modules takes, all of them."""
+  takes = inspect.signature(kind.__call__).parameters
+  return {name: MODES[name] == trains for name in MODES if name in takes}
 
 
 def _check(module: Any) -> None:

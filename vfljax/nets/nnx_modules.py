@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from vfljax import check
+from vfljax.nets.modules import told
 from vfljax.types import Array, Key, Net, Params
 
 if TYPE_CHECKING:  # Else 0.4 s for who uses no such module.
@@ -31,7 +32,8 @@ def nnx(
     trains: False for a module that computes the same in training as at
       inference: without dropout and BatchNorm. Otherwise `module.train()` sets
       these for training, also where the module fixed them
-      (`deterministic=True`, `use_running_average=True`).
+      (`deterministic=True`, `use_running_average=True`), and an argument
+      `train`, `training` or `deterministic` of its `__call__` is set.
 
   Raises:
     ValueError: if `make` is a module instead of a function; on `init`, if it
@@ -53,11 +55,12 @@ def nnx(
 
   def apply(params: Params, x: Any) -> Array:
     key = jax.random.key(0)  # Nothing is drawn.
-    return _set(_filled(_made(make, key, x), params), False)(x)
+    module = _set(_filled(_made(make, key, x), params), False)
+    return module(x, **told(type(module), False))
 
   def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
     module = _set(_filled(_made(make, key, x), params), True)
-    y = module(x)
+    y = module(x, **told(type(module), True))
     return y, _state(module)[1]
 
   def absorb(params: Params, stats: Any) -> Params:
@@ -68,6 +71,11 @@ def nnx(
 
 def _made(make: Callable[..., Any], key: Key, x: Any) -> Any:
   from flax import nnx as flax_nnx
+  if not hasattr(x, 'shape'):
+    raise ValueError(
+        'nnx: the function gets the shape of one sample, so the features must '
+        f'be one array; got {check.kind(x)} of them.'
+    )
   module = make(x.shape[1:], flax_nnx.Rngs(key))
   if not _is_module(module):
     raise ValueError(

@@ -4,6 +4,8 @@ Every column is a category number with its own vocabulary. The wide part adds up
 a weight for each category; the deep part is an MLP on their embeddings. GAFM's
 network for Criteo (appendix E.2): embeddings of 16, an MLP 16-16, one output.
 """
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -35,6 +37,7 @@ def wide_and_deep(
   finish = base.ACTIVATIONS[final]
 
   def init(key, x):
+    check_columns('wide_and_deep', x)
     k_wide, k_embedding, k_deep = jax.random.split(key, 3)
     rows = buckets * x.shape[1]
     table = _glorot(k_embedding, rows, embedding)
@@ -63,6 +66,15 @@ def wide_deep(
   return wide_and_deep(
       buckets, *hidden, width, embedding=size, activation=activation
   )
+
+
+def check_columns(name: str, x: Any) -> None:
+  """Raises ValueError if `x` is not [batch, columns]."""
+  if jnp.ndim(x) != 2:
+    raise ValueError(
+        f'{name} is for columns of category numbers, [batch, columns]; got '
+        f'features of shape {jnp.shape(x)}. One column is x[:, None].'
+    )
 
 
 def rows(x: Array, buckets: int) -> Array:
