@@ -384,3 +384,19 @@ def test_accuracy_stretches_no_column(fn, columns, labels, weights, said):
   logits, weights = np.ones((2, columns)), weights and np.array(weights)
   with pytest.raises(ValueError, match=said):
     fn(logits, np.array(labels), weights)
+
+
+@pytest.mark.parametrize('share', [
+    metrics.accuracy, lambda *given: metrics.top_k(*given[:2], 1, *given[2:])
+])
+def test_a_row_of_padding_is_no_sample_of_the_first_class(share):
+  """Its labels are zeros, of which the largest is the first."""
+  logits = np.eye(3, dtype='f4')[[0, 1, 2, 0, 0]]
+  labels = np.eye(3, dtype='f4')[[0, 1, 0, 0, 0]] * [[1], [1], [1], [0], [0]]
+  np.testing.assert_allclose(share(logits, labels), 2 / 3, rtol=1e-6)
+  np.testing.assert_allclose(jax.jit(share)(logits, labels), 2 / 3, rtol=1e-6)
+  assert share(logits, labels, np.ones(5)) == np.float32(0.8)  # As was said.
+  assert np.isnan(share(logits, 0 * labels))
+  logits[3] = np.nan  # Of a row that does not count.
+  np.testing.assert_allclose(share(logits, labels), 2 / 3, rtol=1e-6)
+  assert np.isnan(share(logits, labels.argmax(-1)))

@@ -4,6 +4,8 @@ All but `mean_interval` are pure JAX functions, so that they run inside a scan.
 Values are fractions, not percentages. They equal the functions of the same name
 in scikit-learn, scikit-image and dcor, except where a docstring says otherwise.
 """
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,18 +91,19 @@ def accuracy(
   Args:
     logits: [n, classes], or probabilities.
     labels: [n, classes], one-hot or distributions, or [n] class indices.
-    weights: [n], 0 or more; 0 leaves a sample out.
+    weights: [n], 0 or more; 0 leaves a sample out. By default all count but
+      those whose labels are zeros, as of padding.
 
   Returns:
-    A scalar in [0, 1]; NaN if all weights are 0, or a logit of a sample that
+    A scalar in [0, 1]; NaN if no sample counts, or a logit of a sample that
     counts is NaN: a network that has diverged has no accuracy, and `argmax` of
     NaN would give that of always guessing the first class.
 
   Raises:
     ValueError: for labels of another shape, or class numbers that are none.
   """
-  hit = logits.argmax(-1) == _classes(logits, labels, weights)
-  return _mean(hit, weights, _undefined(logits))
+  right = lambda classes: logits.argmax(-1) == classes
+  return _share(logits, labels, weights, right)
 
 
 def top_k(
@@ -125,8 +128,8 @@ def top_k(
   """
   check.count('top_k: k', k)
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
-  hit = (best == _classes(logits, labels, weights)[:, None]).any(-1)
-  return _mean(hit, weights, _undefined(logits))
+  right = lambda classes: (best == classes[:, None]).any(-1)
+  return _share(logits, labels, weights, right)
 
 
 def distance_correlation(
@@ -281,16 +284,15 @@ def _classes(logits: Array, labels: Array, weights: Array | None) -> Array:
   return labels
 
 
-def _undefined(logits: Array) -> Array:
-  """bool [n]: the samples with a logit that is NaN."""
-  return jnp.isnan(logits).any(-1)
-
-
-def _mean(hit: Array, weights: Array | None, undefined: Array) -> Array:
-  """Weighted mean of `hit` [n]; NaN if a sample that counts is `undefined`."""
+def _share(
+    logits: Array, labels: Array, weights: Array | None, right: Callable
+) -> Array:
+  """Weighted mean of `right(classes)` [n]; NaN if one that counts is."""
+  hit = right(_classes(logits, labels, weights))
+  undefined = jnp.isnan(logits).any(-1)
   if weights is None:
-    found = hit.astype(jnp.float32).mean()
-    return jnp.where(undefined.any(), jnp.nan, found)
+    weights = True if labels.ndim < logits.ndim else labels.sum(-1) > 0
+    weights = jnp.broadcast_to(weights, hit.shape)
   weights = floating(weights)
   found = (hit.astype(weights.dtype) * weights).sum() / weights.sum()
   return jnp.where((undefined & (weights > 0)).any(), jnp.nan, found)
