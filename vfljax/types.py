@@ -45,7 +45,8 @@ class Net(NamedTuple):
     """The training pass: (output, statistics to absorb).
 
     Raises:
-      ValueError: if `train` returns anything but such a pair.
+      ValueError: if `train` returns anything but such a pair, or statistics
+        that the network has no `absorb` for.
     """
     if self.train is None:
       return self.apply(params, x), ()
@@ -61,6 +62,12 @@ class Net(NamedTuple):
           f'`return y, ()`; it returned {check.kind(found)}.'
       )
     output, statistics = found
+    plain = self._field_defaults['absorb']
+    if self.absorb is plain and jax.tree.leaves(statistics):
+      raise ValueError(
+          'train returns statistics, which nothing puts into the parameters: '
+          'give the Net absorb=(params, stats) -> params, or return ().'
+      )
     return output, statistics
 
 

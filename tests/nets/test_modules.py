@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vfljax import nets
+from vfljax.types import Net
 
 KEY = jax.random.key(0)
 X = jnp.ones((3, 64))
@@ -108,3 +109,16 @@ def test_two_outputs_of_training_alone_are_refused():
 def test_a_collection_that_would_be_lost_is_refused():
   with pytest.raises(ValueError, match="Constant keeps constants; .*'batch_st"):
     nets.linen(Constant()).init(KEY, X)
+
+
+def test_statistics_that_nothing_keeps_are_refused():
+  """They would be lost, round by round, and inference see none of them."""
+  train = lambda w, key, x: (x @ w, x.mean(0))
+  net = Net(lambda key, x: jnp.eye(2), lambda w, x: x @ w, train)
+  with pytest.raises(ValueError, match='give the Net absorb='):
+    net.run(jnp.eye(2), KEY, jnp.ones((3, 2)))
+  kept = net._replace(absorb=lambda w, stats: w + stats)
+  np.testing.assert_array_equal(
+      kept.run(jnp.eye(2), KEY, jnp.ones((3, 2)))[1], [1, 1]
+  )
+  net._replace(train=lambda w, key, x: (x, ())).run((), KEY, jnp.ones((3, 2)))
