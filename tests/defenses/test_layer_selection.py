@@ -123,3 +123,13 @@ def test_a_leakage_that_is_no_number_is_not_within_the_budget(unknown, hidden):
 
   found, _ = greedy(KEY, NORMS, NONE, ALL, 0.65, broken)
   assert found.astype(int).tolist() == hidden
+
+
+@pytest.mark.parametrize('selection', [3, -1, 0.5, 'all', np.asarray(7)])
+def test_a_selection_that_there_is_not(selection):
+  """It was 'critical'."""
+  run = lambda which: choose(KEY, which, NORMS, NONE, ALL, 1.0, leak)[0]
+  with pytest.raises(ValueError, match="selection must be one of 'critical'"):
+    run(selection)
+  which = jnp.asarray(1)  # Not traced, in a program that is.
+  assert jax.eval_shape(lambda: run(which)).shape == NORMS.shape

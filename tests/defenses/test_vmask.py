@@ -458,6 +458,8 @@ def test_what_it_knows_of_itself_comes_through_a_chain():
     (lambda: MASKED(0.5, least=-1), 'least'),
     (lambda: MASKED(0.5, shadows=Learning(0)), 'learning_rate'),
     (lambda: vmask.vmask(0.5, attacker=QUICK._replace(known=0)), 'known'),
+    (lambda: vmask.vmask(0.5, attacker=QUICK._replace(head=8)),
+     'head must be a tuple of widths'),
     (lambda: vmask.vmask(
         0.5, attacker=Attacker(Schedule(optimizer='lbfgs', stages=1))
     ), 'optimizer must be'),

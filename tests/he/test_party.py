@@ -4,6 +4,7 @@ import inspect
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -207,3 +208,15 @@ def test_a_real_mini_batch_is_plain_training(keys, name):
   if name == 'spnn ckks':  # Its ciphertexts are of no fixed length.
     found = found._replace(traffic=found.traffic._replace(bytes=0))
   assert found == played.cost
+
+
+def test_half_precision_is_floats():
+  """A network's output in bfloat16 was said to be no floats."""
+  line = Channel([Declared(1, 'a', 'b', 'm', FLOATS)], {})
+  for dtype in (jnp.bfloat16, np.float16, np.float64):
+    got = line.carry('m', np.asarray([1.5, -2], dtype))
+    assert got.dtype == np.float64 and got.tolist() == [1.5, -2]
+  assert line.traffic.bytes == 3 * 16
+  for wrong in (np.arange(2), np.ones(2, complex), np.ones(2, bool)):
+    with pytest.raises(ValueError, match="'m' is declared to be 'floats'"):
+      line.carry('m', wrong)

@@ -201,3 +201,12 @@ def test_weights_of_hardy_are_numbers(bad):
 def test_a_kind_that_there_is_not(kind):
   with pytest.raises(ValueError, match=f"'x' is of the kind '{kind}'; kinds"):
     Channel([Declared(1, 'a', 'b', 'x', kind)], {'a': key()})
+
+
+@pytest.mark.parametrize('name', ['acml', 'blindfl', 'hardy'])
+def test_bytes_of_a_key_that_is_no_multiple_of_four_bits(name):
+  """A ciphertext under 1026 bits takes 257 bytes; 256 were counted."""
+  cost, sizes = COSTS[name]
+  odd, next_ = PublicKey(2**1025 + 1), PublicKey(2**1027 + 1)
+  assert (odd.bits, odd.bytes, next_.bytes) == (1026, 257, 257)
+  assert cost(*sizes, 1026) == cost(*sizes, next_.bits) != cost(*sizes, 1024)

@@ -183,3 +183,45 @@ def test_a_mask_that_is_still_on_is_told():
   large = encoding.integers([1, 1 << 2000], (2,))
   with pytest.raises(ValueError, match='2001 bits .* is a mask still on it'):
     encoding.decode(large, 24)
+
+
+@pytest.mark.parametrize('packed', [False, True])
+def test_arrays_of_two_shapes_are_not_added(keys, packed):
+  """[2, 3] and [2, 2] were: their third numbers were of two rows."""
+  maker, ours = he.Arithmetic(), Sums(keys[0].public, 2, packed)
+  seal = lambda *shape: ours.seal(maker, np.ones(shape))
+  for other in ((2, 2), (3, 2), (6,)):
+    with pytest.raises(ValueError, match=r'shapes \(2, 3\) and .* be added'):
+      ours.add(maker, seal(2, 3), seal(*other))
+  both = ours.add(maker, seal(2, 3), seal(2, 3))
+  for shape in ((2, 2), (2, 4)):
+    with pytest.raises(ValueError, match='do not hold an array of shape'):
+      ours.opened(maker, keys[0], both, shape)
+  found = ours.opened(maker, keys[0], both, (6,))
+  np.testing.assert_array_equal(found, np.full(6, 2.0))
+
+
+def test_ckks_arrays_of_two_shapes_are_not_added():
+  private, maker = ckks.PrivateContext(), he.Arithmetic()
+  seal = lambda *shape: private.public.seal(maker, np.ones(shape))
+  for other in ((3, 2), (6,), (1, 1)):
+    with pytest.raises(ValueError, match=r'shapes \(2, 3\) and .* be added'):
+      private.public.add(maker, seal(2, 3), seal(*other))
+  both = private.public.add(maker, seal(2, 3), seal(2, 3))
+  assert both.shape == (2, 3)
+
+
+def test_slots_have_room_for_one_mask(keys):
+  """A sum of three masks is too long for a slot one time in six."""
+  maker, x = he.Arithmetic(), np.ones(2)
+  sums = Sums(keys[0].public, 3, packed=True, masked=True)
+  (one, mask), (two, _) = (sums.seal_masked(maker, x) for _ in range(2))
+  with pytest.raises(ValueError, match='slots have room for one'):
+    sums.add(maker, one, two)
+  both = sums.add(maker, sums.seal(maker, x), one)
+  with pytest.raises(ValueError, match='slots have room for one'):
+    sums.add(maker, both, two)
+  total = sums.add(maker, both, sums.seal(maker, x))
+  found = sums.open(maker, keys[0], total, x.shape)
+  opened = encoding.decode(found.values - mask, found.fraction)
+  np.testing.assert_array_equal(opened, 3 * x)

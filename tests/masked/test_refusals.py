@@ -74,6 +74,19 @@ def test_noise_that_is_not_there():
     masking.noise(jax.random.key(0), chosen, -1.0)
 
 
+def test_a_layer_that_is_chosen_twice():
+  """Its zeros were masked in the place of its weights; its noise was double."""
+  chosen = found_in_mlp()[:1] * 2
+  blank, none = {chosen[0].name: {}}, masking.Weights({}, {})
+  for call in (
+      lambda: masking.mask(Public(), chosen, SEEDS, {}, blank, 0),
+      lambda: masking.unmask(Public(), chosen, none, blank),
+      lambda: masking.noisy({}, chosen, blank),
+  ):
+    with pytest.raises(ValueError, match='Dense_0/Dense_0 is chosen twice'):
+      call()
+
+
 def test_a_layer_that_is_not_in_shares():
   chosen = found_in_mlp()[:1]
   blank = {chosen[0].name: None}

@@ -476,3 +476,51 @@ def test_only_codes_of_the_right_shape_are_hidden():
     if shaped:
       with pytest.raises(ValueError, match='must be of shape'):
         pytest.fail(f'{name}: {jax.eval_shape(said, right[:1])}')
+
+
+def test_randomness_of_another_batch_is_refused():
+  """A row of it was broadcast: y was right, and all rows had one mask."""
+  p, w = prg.THREEFRY, np.zeros((5, 2), np.int64)
+  keys = one_sided.seeds(p, jax.random.key(0))
+  f, row = (bilinear.dense((n, 5), (5, 2)) for n in (4, 1))
+  x, g = (np.zeros(shape, np.int64) for shape in (f.x_shape, f.y_shape))
+  both = to_active.Shares(w, w)
+  dealt = [
+      jax.eval_shape(lambda f=f: to_active.deal(p, keys, (0,), f)[0])
+      for f in (f, row)
+  ]
+  zeros = lambda tree: jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), tree)
+  right, wrong = map(zeros, dealt)
+
+  def t4(c, shares):
+    y, e, _ = to_active.forward(f, x, shares, c)
+    return y, to_active.backward(f, g, e, shares, c)[:2]
+
+  jax.eval_shape(t4, right, both)
+  for name in right._fields:
+    part = getattr(right, name)[:1]
+    with pytest.raises(ValueError, match=rf'c\.{name} must be of shape'):
+      jax.eval_shape(t4, right._replace(**{name: part}), both)
+  for name in both._fields:
+    with pytest.raises(ValueError, match=rf'shares\.{name} must be of shape'):
+      jax.eval_shape(t4, right, both._replace(**{name: w[:1]}))
+  with pytest.raises(ValueError, match='must be of shape'):
+    jax.eval_shape(lambda: to_active.backward(f, g, x, both, wrong)[0])
+
+
+def test_masks_of_another_product_are_refused():
+  """T3's and T1's last term, a row for all rows."""
+  f = bilinear.dense((4, 3), (3, 2))
+  x, w, y = (
+      np.zeros(s, np.int64) for s in (f.x_shape, f.w_shape, f.y_shape)
+  )
+  answer = lambda part: one_sided.answer(f.forward, x, w, part)
+  opened = lambda part: one_sided.open_product(f.forward, x, w, part, y)
+  dealt = lambda part: beaver.product(
+      f.forward, np.stack([x, x]), np.stack([w, w]),
+      beaver.Triple(*(jnp.stack([one, one]) for one in (x, w, part)))
+  )[0]
+  for call, name in ((answer, 'W_A'), (opened, 'W_P'), (dealt, 'c')):
+    jax.eval_shape(call, y)
+    with pytest.raises(ValueError, match=f'{name} must be of shape'):
+      jax.eval_shape(call, y[:1])

@@ -224,3 +224,29 @@ def test_shapes_that_are_none():
     with pytest.raises(ValueError, match='A size of a shape must be an integ'):
       bilinear.convolution((rows, 4, 2), (3, 2, 2))
   assert bilinear.dense((0, 3), (3, 2)).y_shape == (0, 2)
+
+
+@pytest.mark.parametrize('number', [2**32, -1, 2**40 + 7])
+def test_an_array_of_a_number_names_no_other_stream(number):
+  """Step 2^32, as NumPy counts it, had the masks of step 0."""
+  for generator, key in (
+      (prg.THREEFRY, jax.random.key(0)),
+      (prg.CHACHA20, prg.chacha20_key(bytearray(32))),
+  ):
+    data = lambda found: np.asarray(
+        found if found.dtype == np.uint32 else jax.random.key_data(found)
+    )
+    with pytest.raises(ValueError, match='numbered from 0 to 2.32 - 1'):
+      generator.fold(key, np.asarray(number))
+    np.testing.assert_array_equal(
+        data(generator.fold(key, jnp.asarray(7))), data(generator.fold(key, 7))
+    )
+
+
+def test_a_window_may_be_of_arrays():
+  """Its error was of what JAX can hash."""
+  x, w = zeros(1, 5, 4, 1), zeros(2, 2, 1, 1)
+  pads = np.asarray([[1, 0], [0, 2]])
+  assert ring.conv(x, w, np.asarray([1, 2]), pads).shape == (1, 5, 3, 1)
+  with pytest.raises(ValueError, match='strides must be an integer'):
+    ring.conv(x, w, np.asarray([1.0, 2.0]))

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
+import numpy as np
 
-from vfljax import shards
+from vfljax import check, shards
 from vfljax.types import Array, Key
 
 SELECTIONS = 'critical', 'accumulative', 'random'
@@ -34,7 +36,14 @@ def choose(
   Returns:
     bool [layers], the layers to hide, and the simulated attacker's score
     against them. For 'random' it is the score against as many critical layers.
+
+  Raises:
+    ValueError: if the selection is none of these; another index would be taken
+      for 'critical'.
   """
+  if not isinstance(selection, Tracer):
+    known = (*SELECTIONS, *range(len(SELECTIONS)))
+    check.one_of('selection', np.asarray(selection).item(), known)
   if isinstance(selection, str):
     selection = jnp.asarray(SELECTIONS.index(selection))
   _, accumulative, random = (selection == i for i in range(len(SELECTIONS)))

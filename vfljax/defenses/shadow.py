@@ -88,6 +88,7 @@ def check(name: str, attacker: Attacker) -> None:
   checks.count(f'{name}.known', attacker.known)
   checks.count(f'{name}.draws', attacker.draws)
   checks.one_of(f'{name}.norm', attacker.norm, nets.NORMS)
+  checks.widths(f'{name}.head', attacker.head)
   schedule = attacker.schedule
   completion.check(schedule, f'{name}.schedule.')
   _check_played(f'{name}.plays', attacker.plays, attacker.draws)

@@ -259,7 +259,7 @@ def cost(batch: int, d: int, h: int, bits: int = 1024) -> Cost:
   opened = lambda code, n: -(
       -(VALUES.bits + code.bits + terms(n) + SLACK + 2) // 8
   )
-  size = ciphers * (bits // 4) + batch * h * opened(FACTORS, d)
+  size = ciphers * -(-bits // 4) + batch * h * opened(FACTORS, d)
   size += d * h * opened(SLOPES, batch)
   return Cost(count, Traffic(size, 6))
 

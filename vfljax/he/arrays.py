@@ -4,7 +4,7 @@ An `Encrypted` has a bound on its plaintexts that follows from the ranges of its
 operands, not from the data. A result that might not fit is refused before it is
 computed.
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,15 @@ class Encrypted(NamedTuple):
     fraction: Bits behind the point of their plaintexts.
     bits: |plaintext| < 2^bits, as integers.
     sums: Of `packing.Sums`, else (): width and number of a ciphertext's slots,
-      and how many numbers each slot adds up.
+      how many numbers each slot adds up, whether a mask is among them, and the
+      shape of the arrays that are added up.
   """
 
   key: PublicKey
   values: np.ndarray
   fraction: int
   bits: int
-  sums: tuple[int, ...] = ()
+  sums: tuple[Any, ...] = ()
 
   @property
   def shape(self) -> tuple[int, ...]:

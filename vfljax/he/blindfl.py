@@ -234,5 +234,5 @@ def cost(batch: int, n: int, n_active: int, h: int, bits: int = 1024) -> Cost:
   )
   terms = int(np.ceil(np.log2(max(n, m))))
   share = shares_code(batch).bits + FACTORS.bits + terms + masks.SLACK + 3
-  size = (3 * batch * h + 2 * n * h) * (bits // 4)
+  size = (3 * batch * h + 2 * n * h) * -(-bits // 4)
   return Cost(count, Traffic(size + batch * h * -(-(share + 1) // 8), 5))

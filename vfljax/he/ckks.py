@@ -34,11 +34,13 @@ class Sealed(NamedTuple):
 
   Attributes:
     context: Whose: the public one.
+    shape: Of the array that they hold.
     vectors: Serialized ciphertexts, of `SLOTS` numbers each but the last.
     bound: What their numbers are below.
   """
 
   context: 'PublicContext'
+  shape: tuple[int, ...]
   vectors: tuple[bytes, ...]
   bound: float
 
@@ -73,7 +75,8 @@ class PublicContext:
         as TenSEAL encodes no larger ones), or not finite or real.
     """
     check.count('terms', terms)
-    flat, most = reals(x).ravel(), ROOM / max(terms, 2)
+    given, most = reals(x), ROOM / max(terms, 2)
+    flat = given.ravel()
     if not np.all(np.abs(flat) < most):  # NaN is not, either.
       worst = flat[np.nanargmax(np.where(np.isfinite(flat), abs(flat), np.inf))]
       raise ValueError(f'{worst:.3g} cannot be encoded: numbers below '
@@ -82,20 +85,23 @@ class PublicContext:
     parts = [flat[i:i + SLOTS] for i in range(0, len(flat), SLOTS)]
     party.did(encryptions=len(parts))
     sent = tuple(vector(self._made, p).serialize() for p in parts)
-    return Sealed(self, sent, most)
+    return Sealed(self, given.shape, sent, most)
 
   def add(self, party: Arithmetic, a: Sealed, b: Sealed) -> Sealed:
     """Slot by slot.
 
     Raises:
-      ValueError: for another key, another number of numbers, or a sum that
-        might wrap around: `seal` has to know of its terms.
+      ValueError: for another key, another shape, or a sum that might wrap
+        around: `seal` has to know of its terms.
     """
     if a.context is not self or b.context is not self:
       raise ValueError('CKKS ciphertexts under another key.')
     if len(a.vectors) != len(b.vectors):
       raise ValueError(f'{len(a.vectors)} and {len(b.vectors)} vectors cannot '
                        'be added.')
+    if a.shape != b.shape:  # As many numbers would be added out of place.
+      raise ValueError(f'Arrays of shapes {a.shape} and {b.shape} cannot be '
+                       'added: they must be the same.')
     if a.bound + b.bound > ROOM * (1 + 1e-9):  # Of rounded thirds.
       raise ValueError(
           f'Numbers below {a.bound:g} and {b.bound:g}: their sum may reach '
@@ -104,7 +110,7 @@ class PublicContext:
       )
     party.did(additions=len(a.vectors))
     read = lambda text: tenseal().ckks_vector_from(self._made, text)
-    return Sealed(self, tuple(
+    return Sealed(self, a.shape, tuple(
         (read(x) + read(y)).serialize()
         for x, y in zip(a.vectors, b.vectors, strict=True)
     ), a.bound + b.bound)

@@ -191,5 +191,5 @@ def cost(
   )
   opened = VALUES.bits + 2 + FACTORS.bits + math.ceil(math.log2(batch))
   opened += (SLACK + 1) * masked
-  size = (2 * batch + n + m) * (bits // 4) + (n + m) * -(-(opened + 1) // 8)
+  size = (2 * batch + n + m) * -(-bits // 4) + (n + m) * -(-(opened + 1) // 8)
   return Cost(count, Traffic(size, 4))

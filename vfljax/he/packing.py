@@ -94,13 +94,14 @@ class Sums(NamedTuple):
       raise ValueError('These sums have no room for a mask: masked=True.')
     values = encode(x, self.code)
     mask = masks.draw(values.shape, self.total + masks.SLACK)
-    return self._sealed(party, values + mask), mask
+    return self._sealed(party, values + mask, True), mask
 
   def add(self, party: Arithmetic, a: Encrypted, b: Encrypted) -> Encrypted:
     """The sums of both.
 
     Raises:
-      ValueError: for more than `terms`, which would run into the next slot.
+      ValueError: for more than `terms` or two masks, which would run into the
+        next slot, and for arrays of two shapes.
     """
     terms = self._terms(a) + self._terms(b)
     if terms > self.terms:
@@ -108,7 +109,16 @@ class Sums(NamedTuple):
           f'Slots have room for a sum of {self.terms} terms; this is one of '
           f'{terms}. Take Sums(key, {terms}, ...).'
       )
-    return party.add(a, b)._replace(sums=(self.width, self.slots, terms))
+    (*_, masked, shape), (*_, also, other) = a.sums, b.sums
+    if masked and also:
+      raise ValueError('Both have a mask, and slots have room for one: '
+                       'seal_masked is for one of the terms.')
+    if shape != other:  # Packed, they may fill as many ciphertexts.
+      raise ValueError(f'Arrays of shapes {shape} and {other} cannot be added: '
+                       'they must be the same.')
+    return party.add(a, b)._replace(
+        sums=(self.width, self.slots, terms, masked or also, shape)
+    )
 
   def _terms(self, a: Encrypted) -> int:
     """How many numbers are added up in slots like these; ValueError if none."""
@@ -135,10 +145,10 @@ class Sums(NamedTuple):
           f'{self.code.fraction}: take the Sums that sealed them.'
       )
     numbers = int(np.prod(shape, dtype=int))
-    if self.ciphers(numbers) != total.values.size:
+    if numbers != math.prod(total.sums[4]):
       raise ValueError(
-          f'{total.values.size} ciphertexts of {self.slots} numbers each do '
-          f'not hold an array of shape {shape}.'
+          f'Ciphertexts of an array of shape {total.sums[4]} do not hold an '
+          f'array of shape {shape}.'
       )
     found = party.decrypt_integers(private, total)
     return Masked(
@@ -175,7 +185,11 @@ class Sums(NamedTuple):
         rest = (rest - low) >> self.width
     return integers(found[:int(np.prod(shape, dtype=int))], shape)
 
-  def _sealed(self, party: Arithmetic, values: np.ndarray) -> Encrypted:
+  def _sealed(
+      self, party: Arithmetic, values: np.ndarray, masked: bool = False
+  ) -> Encrypted:
     code = Code(self.code.fraction, self.width * self.slots)
     made = party.encrypt_integers(self.key, self.pack(values), code)
-    return made._replace(sums=(self.width, self.slots, 1))
+    return made._replace(
+        sums=(self.width, self.slots, 1, masked, values.shape)
+    )

@@ -10,6 +10,7 @@ copied.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from vfljax import check
@@ -124,7 +125,7 @@ class Channel:
   def _copied(self, declared: Declared, payload: Any) -> tuple[Any, int]:
     kind = declared.kind
     if kind == FLOATS and isinstance(payload, np.ndarray) and (
-        payload.dtype.kind == 'f'
+        jnp.issubdtype(payload.dtype, jnp.floating)
     ):
       return payload.astype(np.float64), payload.size * 8
     if kind == MASKED and isinstance(payload, Masked):

@@ -107,8 +107,8 @@ def mask(
     (weights, transcript).
 
   Raises:
-    ValueError: if a weight is outside the fixed-point range, the period is none
-      or a layer has no noise.
+    ValueError: if a weight is outside the fixed-point range, the period is
+      none, or a layer has no noise or is chosen twice.
 
   Warns:
     UserWarning: where the paper's condition on a layer's size fails, or where
@@ -142,7 +142,7 @@ def unmask(
   gradients stay with the active party.
 
   Raises:
-    ValueError: if a layer has no noise, or is not in shares.
+    ValueError: if a layer has no noise, is chosen twice or is not in shares.
   """
   needed(extra, chosen)
   for layer in chosen:

@@ -61,8 +61,13 @@ def _drawn(
 
 
 def needed(extra: Mapping[str, Leaves], chosen: Sequence[Layer]) -> None:
-  """Raises ValueError if a layer has no noise."""
-  for layer in chosen:
+  """Raises ValueError if a layer has no noise, or is there twice.
+
+  Masked again, a layer's zeros would take the place of its weights.
+  """
+  for i, layer in enumerate(chosen):
+    if layer.name in [other.name for other in chosen[:i]]:
+      raise ValueError(f'Layer {layer.name} is chosen twice; see `choose`.')
     if layer.name not in extra:
       raise ValueError(f'No noise for layer {layer.name}; see `noise`.')
 
@@ -73,7 +78,7 @@ def noisy(
   """The fast mode's weights: theta + theta_r in the clear.
 
   Raises:
-    ValueError: if a layer has no noise.
+    ValueError: if a layer has no noise, or is chosen twice.
   """
   needed(extra, chosen)
   for layer in chosen:

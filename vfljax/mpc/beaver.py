@@ -113,6 +113,8 @@ def product(
   ring_array(w, 'w', shape=dealt.b.shape)
   e_shares, f_shares = x - dealt.a, w - dealt.b
   e, opened = e_shares.sum(0), f_shares.sum(0)
+  y = jax.eval_shape(f, e, opened)
+  ring_array(dealt.c, 'c', shape=(len(x), *y.shape))
 
   def party(w, a, c):
     return f(e, w) + f(a, opened) + c

@@ -140,9 +140,14 @@ def ask(x: Array, u: Array) -> Array:
 
 
 def answer(f: Map, e: Array, v: Array, w: Array, drop: int = 0) -> Array:
-  """A's message s = f(E, V) + W_A, rounded to a multiple of 2^drop."""
+  """A's message s = f(E, V) + W_A, rounded to a multiple of 2^drop.
+
+  Raises:
+    ValueError: if W_A is of another shape, as that of another product.
+  """
   check.count('drop', drop, 0, 8 * (WORD - 1))
-  s = f(e, v) + w
+  s = f(e, v)
+  s = s + ring_array(w, 'W_A', shape=s.shape)
   if not drop:
     return s
   return (s >> drop) + ((s >> (drop - 1)) & 1)
@@ -151,7 +156,12 @@ def answer(f: Map, e: Array, v: Array, w: Array, drop: int = 0) -> Array:
 def open_product(
     f: Map, x: Array, m: Array, w: Array, s: Array, drop: int = 0
 ) -> Array:
-  """P's result f(enc(x), M) + W_P + s."""
+  """P's result f(enc(x), M) + W_P + s.
+
+  Raises:
+    ValueError: if W_P is of another shape, as that of another product.
+  """
+  ring_array(w, 'W_P', shape=s.shape)
   check.count('drop', drop, 0, 8 * (WORD - 1))
   return f(x, m) + w + (s << drop)
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 from jax import lax
+from jax.core import Tracer
 from jax.extend.random import threefry_2x32
 import jax.numpy as jnp
 import numpy as np
@@ -174,17 +175,20 @@ def _named(number: Any) -> Any:
   Raises:
     TypeError: if it is an array that is not of integers. Traced integers beyond
       32 bits are cut, as they cannot be checked.
-    ValueError: if it is a Python number that does not fit.
+    ValueError: if it is a number, or an array of one, that does not fit.
   """
   plain = isinstance(number, (int, np.integer))
   if not plain or isinstance(number, bool):
-    number = jnp.asarray(number)
+    traced = isinstance(number, Tracer)
+    number = number if traced else np.asarray(number)
     if not jnp.issubdtype(number.dtype, jnp.integer):
       raise TypeError(
           f'a stream is numbered by an integer, not {number.dtype}: 1.9 would '
           'be 1.'
       )
-    return number.astype(jnp.uint32)
+    if traced or number.shape:
+      return jnp.asarray(number).astype(jnp.uint32)
+    number = int(number)  # 2^32 would be 0, and its masks those of 0.
   if not 0 <= number < 1 << 32:
     raise ValueError(f'a stream is numbered from 0 to 2^32 - 1, not {number}.')
   # Not a JAX array, into which only an int32 fits in a 32-bit program.

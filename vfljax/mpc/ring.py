@@ -84,7 +84,8 @@ def matmul(a: Ring, b: Ring, scheme: str | None = None) -> Array:
 
 
 def _frozen(value: Any) -> Any:
-  """Lists as tuples, so that a window is a static argument."""
+  """Lists and arrays as tuples, so that a window is a static argument."""
+  value = value.tolist() if isinstance(value, np.ndarray) else value
   if isinstance(value, Sequence) and not isinstance(value, str):
     return tuple(_frozen(v) for v in value)
   return value

@@ -113,6 +113,24 @@ def deal(
   return Correlation(u, v, own, rest, v2, own2, rest2, u3, own3, rest3), said
 
 
+def _fits(f: Bilinear, shares: Shares, c: Correlation) -> None:
+  """Passes if shares and randomness are those of the layer.
+
+  Raises:
+    ValueError: if one is of another shape. Of another batch's, a row would be
+      broadcast: y is right, and rows of E have one mask.
+  """
+  for shape, names in (
+      (f.x_shape, ('u', 'passive3', 'active3')),
+      (f.w_shape, ('v', 'passive2', 'active2', 'u3')),
+      (f.y_shape, ('passive', 'active', 'v2')),
+  ):
+    for name in names:
+      ring_array(getattr(c, name), f'c.{name}', shape=shape)
+  for name, share in shares._asdict().items():
+    ring_array(share, f'shares.{name}', shape=f.w_shape)
+
+
 def forward(
     f: Bilinear, z: Array, shares: Shares, c: Correlation
 ) -> tuple[Array, Array, Transcript]:
@@ -129,6 +147,7 @@ def forward(
     weight gradient; transcript).
   """
   ring_array(z, 'z', shape=f.x_shape)
+  _fits(f, shares, c)
   refresh = shares.active - c.v
   e = z - c.u
   part = f.forward(z, shares.passive + refresh) + c.passive
@@ -168,6 +187,7 @@ def backward(
   """
   ring_array(g, 'g', shape=f.y_shape)
   ring_array(e, 'e', shape=f.x_shape)
+  _fits(f, shares, c)
   opened = g - c.v2
   said = [Message(opened, 'F2', 'active', 'passive', 1)]
   passive = f.weight_gradient(c.u, opened) + c.passive2
