@@ -291,8 +291,8 @@ def _share(
   hit = right(_classes(logits, labels, weights))
   undefined = jnp.isnan(logits).any(-1)
   if weights is None:
-    weights = True if labels.ndim < logits.ndim else labels.sum(-1) > 0
-    weights = jnp.broadcast_to(weights, hit.shape)
+    counts = True if labels.ndim < logits.ndim else labels.sum(-1) > 0
+    weights = jnp.broadcast_to(counts, hit.shape)
   weights = floating(weights)
   found = (hit.astype(weights.dtype) * weights).sum() / weights.sum()
   return jnp.where((undefined & (weights > 0)).any(), jnp.nan, found)
