@@ -318,7 +318,10 @@ def test_two_of_a_chain_do_not_have_one_fact():
 
 
 LIES = dict(
-    no_messages=(dict(send=lambda state, key, own: ()), "adversary's send"),
+    no_messages=(
+        dict(send=lambda state, key, own: ()),
+        "adversary's send must return a tuple of arrays in the shapes",
+    ),
     an_array=(
         dict(send=lambda state, key, own: own[0]), r'single party: \(array,\)'
     ),
