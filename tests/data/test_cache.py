@@ -174,7 +174,7 @@ def test_what_a_function_will_import_belongs_to_its_file(tmp_path, monkeypatch):
   }
   files = {tmp_path / name for name in texts}
   for name, text in texts.items():
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, 'utf-8-sig')  # With a byte order mark.
   monkeypatch.syspath_prepend(tmp_path)
   found = set()
   importing.collect(tmp_path / 'mine.py', found)
