@@ -10,6 +10,7 @@ from vfljax.attack import TRAINING
 from vfljax.attacks import (
     label_replacement, missing_features, noisy_sample,
 )
+from vfljax.attacks.label_replacement import _known_well
 from vfljax.defense import none
 from vfljax.scene import Ground, Scene
 from vfljax.types import Batch
@@ -405,6 +406,16 @@ def test_a_class_that_a_split_leaves_out_is_no_target(split):
   for seed in range(8):
     target, chosen = planted(jax.random.key(seed))
     assert (np.argmax(labels, -1)[np.asarray(chosen)] == target).all()
+
+
+def test_a_class_with_enough_samples_is_as_likely_a_target_as_a_larger_one():
+  is_of = np.repeat(np.eye(4, dtype=bool), [2, 9, 1, 5], axis=0)
+  found = [
+      int(_known_well(jnp.int32(k), is_of, targets))
+      for targets in (1, 2, 7, 99) for k in range(4)
+  ]
+  # Where none has so many, the one with the most.
+  assert found == [0, 1, 2, 3] + [0, 1, 3, 3] + [1] * 8
 
 
 def test_of_a_class_that_is_too_rare_what_there_is_is_known():

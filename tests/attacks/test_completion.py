@@ -30,6 +30,23 @@ def in_batches(key, net=None):
   )
 
 
+@pytest.mark.parametrize('seed', range(4))
+def test_rows_that_fill_up_a_batch_are_no_samples(seed):
+  """Of three known samples the second batch of two has one."""
+  key, x, y = jax.random.key(seed), np.eye(3), np.eye(2)[[0, 1, 0]]
+  found = complete(
+      key, Schedule(1, 2, 1, 0.5, 'sgd'), lambda w, x: x @ w,
+      jnp.zeros((3, 2)), Samples(*map(jnp.float32, (x, y, x))),
+  )
+  order = jax.random.permutation(jax.random.split(key, 1)[0], 3)
+  w = np.zeros((3, 2))
+  for rows in (order[:2], order[2:]):
+    odds = np.exp(x[rows] @ w)
+    miss = odds / odds.sum(-1, keepdims=True) - y[rows]
+    w -= 0.5 * x[rows].T @ miss / len(rows)
+  np.testing.assert_allclose(found[0], x @ w, rtol=1e-5)
+
+
 def test_each_batch_is_trained_with_a_key_of_its_own(monkeypatch):
   """Nor is it, or what it was split from, one that drew the epoch's order."""
   seen, taken, permutation = [], [], jax.random.permutation
