@@ -6,9 +6,7 @@ import optax
 import pytest
 
 from vfljax import algorithms, backdoor, nets, protocol, train
-from vfljax.attacks import (
-    label_replacement, missing_features, noisy_sample,
-)
+from vfljax.attacks import label_replacement, missing_features, noisy_sample
 from vfljax.defense import none
 from vfljax.scene import Scene
 from vfljax.types import Batch
