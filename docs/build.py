@@ -35,7 +35,10 @@ def papers() -> dict[str, str]:
   names = [*evidence.papers(), 'large', 'bench']
   return {
       f'experiments/{name}/README.md': f'results/{name}.md' for name in names
-  } | {'experiments/CLAIMS.md': 'results/claims.md'}
+  } | {
+      f'experiments/{name.upper()}.md': f'results/{name}.md'
+      for name in ('claims', 'again')
+  }
 
 
 def known() -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Writes the tables and numbers of all READMEs and CLAIMS.md from the records.
+"""Writes numbers of READMEs, CLAIMS.md and AGAIN.md from the records.
 
   python -m experiments.tables              all papers
-  python -m experiments.tables kang2022     one paper; CLAIMS.md, the
+  python -m experiments.tables kang2022     one paper; CLAIMS.md, AGAIN.md,
                                             benchmarks and README always
   python -m experiments.tables --check      writes nothing; exit code 1 if a
                                             file differs from its records
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
-from experiments import claims, evidence, front
+from experiments import again, claims, evidence, front
 from experiments.bench import quotes
 from vfljax.runner.errors import UserError
 
@@ -29,7 +29,8 @@ def changed(papers: Sequence[str]) -> dict[Path, str]:
   for paper in papers:
     file = evidence.HERE / paper / 'README.md'
     wanted[file] = evidence.rewritten(file.read_text('utf-8'), paper)
-  wanted[claims.FILE] = claims.text()
+  for whole in (claims, again):
+    wanted[whole.FILE] = whole.text()
   for name, made in dict(front=front, bench=quotes).items():
     wanted[made.README] = evidence.rewritten(
         made.README.read_text('utf-8'), name, made.TABLES, made.NUMBERS

@@ -148,7 +148,7 @@ def apart(found: Sequence[Compared]) -> dict[str, Any]:
 
 
 def _named(c: Compared) -> str:
-  return ' '.join(str(part) for part in c.key if part is not None)
+  return ' '.join(str(part) for part in c.key if part not in (None, ''))
 
 
 def command(
@@ -308,6 +308,18 @@ def said(name: str, found: Sequence[Compared]) -> str:
   return '\n'.join(lines)
 
 
+def missed(found: Sequence[Compared], most: int = 4) -> str:
+  """Values that did not come out, those farthest off first, in one line."""
+  out = [c for c in found if not c.came_out]
+  out.sort(key=lambda c: -abs(np.nan_to_num(c.again - c.recorded, nan=np.inf)))
+  told = [
+      f'{_named(c)}, seed {c.seed}: {c.again:.3g} for {c.recorded:.3g}'
+      for c in out[:most]
+  ]
+  more = [f'and {len(out) - most} more'] if len(out) > most else []
+  return '; '.join(told + more)
+
+
 def noted(
     paper: str, name: str, seeds: int, found: Sequence[Compared]
 ) -> dict[str, Any]:
@@ -319,7 +331,9 @@ def noted(
       same=sum(c.same for c in found),
       date=datetime.date.today().isoformat(), code=recording.code(),
       versions=recording.versions(), processor=processor(),
-  ) | ({'apart': far} if (far := apart(found)) else {})
+  ) | ({'missed': out} if (out := missed(found)) else {}) | (
+      {'apart': far} if (far := apart(found)) else {}
+  )
 
 
 def processor() -> str:

@@ -82,6 +82,30 @@ def test_training_draws_by_the_key_and_measures_statistics():
   assert (net.apply(absorbed, X) != net.apply(params, X)).any()
 
 
+class Dropping(nnx.Module):
+  """Shows what two layers drop, whose random numbers are made as asked."""
+
+  def __init__(self, rngs):
+    self.one, self.two = (nnx.Dropout(0.5, rngs=rngs()) for _ in range(2))
+
+  def __call__(self, x):
+    return jnp.stack([self.one(jnp.ones_like(x)), self.two(jnp.ones_like(x))])
+
+
+@pytest.mark.parametrize('own', [False, True])
+def test_what_is_dropped_changes_from_round_to_round_and_layer_to_layer(own):
+  """Also where a module ignores the random numbers that it is given."""
+  net = nets.nnx(
+      lambda _, rngs: Dropping((lambda: nnx.Rngs(0)) if own else lambda: rngs)
+  )
+  first, again, later = (
+      net.train({}, jax.random.key(i), X)[0] for i in (2, 2, 3)
+  )
+  np.testing.assert_array_equal(first, again)
+  assert (first != later).any((1, 2)).all()
+  assert (first[0] != first[1]).any()
+
+
 class Named(nnx.Module):
   """Without statistics, but with a part of their name."""
 

@@ -24,7 +24,8 @@ def nnx(
   """Wraps an NNX module as a `Net`.
 
   The parameters are {'params', 'batch_stats'} if the module has statistics
-  (`nnx.BatchNorm`), otherwise the bare weights.
+  (`nnx.BatchNorm`), otherwise the bare weights. What it draws in training comes
+  from the round's key, whatever `nnx.Rngs` it was made with.
 
   Args:
     make: (shape, rngs) -> module, where `shape` is that of one sample: (15,)
@@ -60,6 +61,7 @@ def nnx(
 
   def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
     module = _set(_filled(_made(make, key, x), params), True)
+    _seed(module, key)
     y = module(x, **told(type(module), True))
     return y, _state(module)[1]
 
@@ -90,6 +92,23 @@ def _set(module: Any, trains: bool) -> Any:
   tell = module.train if trains else module.eval
   tell()
   return module
+
+
+def _seed(module: Any, key: Key) -> None:
+  """Has all its random draws come from `key`.
+
+  A module can be made with random numbers of its own, such as `nnx.Rngs(0)`,
+  and would then drop the same units in every round.
+  """
+  from flax import nnx as flax_nnx
+  streams, structure = jax.tree.flatten(
+      flax_nnx.state(module, flax_nnx.RngKey)
+  )
+  fresh = [
+      jax.random.split(jax.random.fold_in(key, i), stream.shape)
+      for i, stream in enumerate(streams)
+  ]
+  flax_nnx.update(module, jax.tree.unflatten(structure, fresh))
 
 
 def _is_module(value: Any) -> bool:
