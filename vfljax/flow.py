@@ -100,9 +100,7 @@ def _outside(program: Any) -> Iterator[str]:
 
 def _programs(eqn: Any) -> Iterator[Any]:
   """The programs inside of an equation."""
-  for part in jax.tree.leaves(
-      eqn.params, is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr')
-  ):
+  for part in jax.tree.leaves(eqn.params):
     if hasattr(getattr(part, 'jaxpr', part), 'eqns'):
       yield part
 
