@@ -344,6 +344,8 @@ def test_each_goal_looks_again_in_a_folder_of_its_own(
     (['{}', '--seeds=3'], "unknown argument '--seeds=3'"),
     (['--label=late'], 'required: file'),
     (['{}', 'b.csv', '--label=late'], "my.csv' and 'b.csv'.\nJoin them"),
+    (['images.npz'], "vfljax.recommend(vfljax.data.load('npz', 'images.npz'))"),
+    (['.', '--label=late'], "numpy, for a program: vfljax.recommend(vfljax."),
     # Each of these won in silence.
     (['{}', '--label=late', '--config.data.path=other.csv'],
      'Leave out --config.data.path=other.csv, or name that file first.'),

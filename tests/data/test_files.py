@@ -89,6 +89,14 @@ def test_what_is_no_utf8_is_named_by_its_line(tmp_path):
   assert data.load('reviews', str(file)).labels.tolist() == [1, 0]
 
 
+def test_utf16_is_told(tmp_path):
+  file = tmp_path / 'movie_reviews.tsv'
+  file.write_text('1\tgood\n0\tbad\n', 'utf-16')
+  for options in ({}, dict(encoding='latin-1')):
+    with pytest.raises(ValueError, match='tsv is UTF-16; save the file as'):
+      data.load('reviews', str(file), **options)
+
+
 def test_a_file_may_be_in_another_encoding_that_is_named(tmp_path):
   file = tmp_path / 'movie_reviews.tsv'
   text = '1\tgood caf\xe9 it is\n0\tbad\r\n'

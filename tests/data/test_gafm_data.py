@@ -123,6 +123,20 @@ def test_isic_is_grey_and_small(tmp_path):
   np.testing.assert_array_equal(table.labels, [0, 1, 0, 1])
 
 
+def test_isic_names_are_as_they_stand_there(tmp_path):
+  folder = write_isic(tmp_path)
+  images = tmp_path / 'jpeg' / 'train'
+  for old, new in (('ISIC_0', '1'), ('ISIC_1', '001'), ('ISIC_2', 'NA')):
+    (images / f'{old}.jpg').rename(images / f'{new}.jpg')
+  file = tmp_path / 'train.csv'
+  file.write_text('image_name,target\n001,1\nNA,0\n')
+  table = data.load('isic', folder, size=16)
+  np.testing.assert_allclose(table.features.mean((1, 2, 3)), [60, 120], atol=2)
+  file.write_text('image_name,target\n001,1\nNA,0\n001,0\n')
+  with pytest.raises(ValueError, match=r'has images twice: 001\.'):
+    data.load('isic', folder)
+
+
 def test_isic_refuses(tmp_path):
   with pytest.raises(FileNotFoundError, match='kaggle'):
     data.load('isic', str(tmp_path))
@@ -198,3 +212,17 @@ def test_criteo_names_the_line_of_a_count_that_is_none(tmp_path, count):
   file.write_text(file.read_text().replace('1\t7\t', f'1\t{count}\t'))
   with pytest.raises(ValueError, match=r'txt: column I1, line 8: .*no finite'):
     data.load('criteo', path)
+
+
+def test_words_of_other_alphabets_are_cut_only_with_a_warning(tmp_path):
+  file = tmp_path / 'movie_reviews.tsv'
+  lines = '1\tsch\xf6n f\xfcr die Gr\xf6\xdfe\n0\to\u0308de f\xfcr uns\n'
+  file.write_text(lines * 9, 'utf-8')
+  with pytest.warns(data.Recognised, match="options=unicode=True"):
+    assert 'sch' in data.load('reviews', str(file)).names
+  table = data.load('reviews', str(file), unicode=True)
+  assert set(table.names) == {
+      'sch\xf6n', 'f\xfcr', 'die', 'gr\xf6\xdfe', '\xf6de', 'uns'
+  }
+  own = table.features[:, table.names.index('\xf6de')]
+  np.testing.assert_array_equal(own, [0, 1] * 9)

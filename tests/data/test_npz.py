@@ -79,6 +79,7 @@ def test_npz_reads_tables_and_any_labels(tmp_path):
     (dict(y_train=np.array([np.nan, 0, 1, 1])), 'labels are NaN'),
     (dict(y_train=np.ones(4), y_test=np.ones(2)), "All 6 labels are '1'"),
     (dict(x_train=np.array([[None] * 3] * 4)), 'plain arrays'),
+    (dict(y_train=np.array(['a', 'b'] * 2, object)), 'y_train.* Python object'),
     (dict(x_train=np.array([['a'] * 3] * 4)), 'features must be numbers'),
     (dict(x_train=np.zeros(4), x_test=np.zeros(2)), 'in 2, 3 or 4 dimensions'),
 ])
@@ -213,3 +214,24 @@ def test_what_is_large_or_many_is_taken_by_choice(tmp_path):
   path = write_npz(tmp_path, x_train=images(4), y_train=[0, 1, 0, 1])
   with pytest.raises(ValueError, match='no columns, but images'):
     data.load('npz', path, rounded='x0')
+
+
+def test_channels_that_may_come_first_are_told(tmp_path):
+  y = np.array([0, 1] * 10)
+  path = write_npz(tmp_path, x_train=images(20, (3, 8, 8)), y_train=y)
+  with pytest.warns(data.Recognised, match=r'\(3, 8, 8\), channels last'):
+    assert data.load('npz', path).features.shape == (20, 3, 8, 8)
+  for shape in ((8, 8, 3), (3, 3, 3), (8, 8, 9)):
+    path = write_npz(tmp_path, x_train=images(20, shape), y_train=y)
+    data.load('npz', path)
+
+
+@pytest.mark.parametrize('words', [
+    np.array([b'caf\xc3\xa9', b'bar']), np.array(['caf\xe9', 'bar ']),
+])
+def test_classes_are_words_without_marks_around_them(words, tmp_path):
+  y = np.concatenate([words, np.char.strip(words)])
+  path = write_npz(tmp_path, x_train=images(4), y_train=y)
+  table = data.load('npz', path)
+  assert table.classes == ('bar', 'caf\xe9')
+  assert table.labels.tolist() == [1, 0, 1, 0]

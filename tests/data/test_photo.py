@@ -44,3 +44,24 @@ def test_other_formats_are_not_opened(png):
   Image.new('RGB', (30, 20)).save(png, 'bmp')
   with pytest.raises(ValueError, match='is not an image'):
     photo(png)
+
+
+def test_sixteen_bits_are_not_cut_off(tmp_path):
+  grey = np.arange(256, dtype=np.uint16).reshape(16, 16)
+  Image.fromarray(grey * 257).save(tmp_path / 'a.png')
+  np.testing.assert_array_equal(photo(tmp_path / 'a.png', 'L'), grey)
+  np.testing.assert_array_equal(photo(tmp_path / 'a.png')[..., 1], grey)
+
+
+def test_a_photograph_is_upright(png):
+  turned = Image.Exif()
+  turned[0x112] = 6  # A quarter to the left of what it shows.
+  with Image.open(png) as image:
+    image.save(png, exif=turned)
+    np.testing.assert_array_equal(photo(png), np.rot90(image, -1))
+
+
+def test_what_is_no_picture_is_told_alike_each_time(png):
+  png.write_text('a list')
+  with pytest.raises(ValueError, match='an image: neither PNG nor JPEG$'):
+    photo(png)

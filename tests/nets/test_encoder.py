@@ -289,6 +289,21 @@ def test_texts_are_cut_into_a_piece_for_each_party(tokenizer):
   np.testing.assert_array_equal(halves[1], table.features[:, 5:])
 
 
+def test_a_header_is_no_class(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('label\ttext\n1\ta very good film\n0\tbad\n')
+  with pytest.raises(ValueError, match='line 1: .label.* alone.* a header'):
+    texts.load(str(file), str(tokenizer))
+
+
+def test_classes_below_zero_come_first(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('1\tgood\n-1\tbad\n10\ta film\n')
+  table = texts.load(str(file), str(tokenizer))
+  assert table.classes == ('-1', '1', '10')
+  assert table.labels.tolist() == [1, 0, 2]
+
+
 def test_what_is_wrong_with_texts_is_said(tokenizer):
   file = tokenizer / 'films.tsv'
   file.write_text('1\tgood\nno tab\n')

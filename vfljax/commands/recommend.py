@@ -44,6 +44,10 @@ _INSTEAD = dict(
 _WORDS = {
     '--config.data.split=named ': '', '--config.data.named=': '--named=',
     '--config.data.label=': '--label=',
+} | {  # This argument is no way to other files than tables.
+    f'--config.data.name={name}': (
+        f"a program: vfljax.recommend(vfljax.data.load('{name}', path))"
+    ) for name in ('reviews', 'npz')
 }
 
 
@@ -205,10 +209,16 @@ def _config_flags(
     typed: The fields of a config that were typed.
 
   Raises:
-    UserError: for a field that an argument sets, too.
+    UserError: for a field that an argument sets, too, or a file of arrays.
   """
   parquet = asked.file.lower().endswith(('.parquet', '.pq'))
   _refuse_twice(asked, typed)
+  if asked.file.lower().endswith('.npz'):
+    raise UserError(
+        f'{shown(asked.file)} has arrays; recommend reads CSV or Parquet.\nIn '
+        'Python it takes them, too: vfljax.recommend('
+        f"vfljax.data.load('npz', {asked.file!r}))"
+    )
   flags = [
       f'--config.data.name={"parquet" if parquet else "csv"}',
       f'--config.data.path={asked.file}',

@@ -124,13 +124,15 @@ def lines(
     how: What to do if the file has another encoding, for the message.
 
   Raises:
-    ValueError: (one line) for an unsuitable encoding, or a line that is not in
-      the encoding.
+    ValueError: (one line) for an unsuitable encoding, UTF-16, or a line that is
+      not in the encoding.
   """
   own = codec(encoding)
   utf8 = own == 'utf-8'
   with file.open('rb') as raw:
     for number, line in enumerate(raw, start=1):
+      if number == 1 and line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise ValueError(f'{file} is UTF-16; {SAVE}')
       try:
         text = line.decode('utf-8-sig' if utf8 and number == 1 else own)
       except UnicodeDecodeError as error:

@@ -35,8 +35,9 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
 
   Raises:
     FileNotFoundError: if the CSV file or an image is not there.
-    ValueError: if the CSV file has other columns or labels, an image cannot be
-      read, an option is out of range, or pandas or Pillow is not installed.
+    ValueError: if the CSV file has other columns or labels, or an image twice,
+      an image cannot be read, an option is out of range, or pandas or Pillow is
+      not installed.
   """
   with extra():
     import pandas as pd
@@ -45,17 +46,26 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   whole('isic', 0, rows=rows)
   file = find(path, 'train.csv', HOW)
   with reading(file, 'cannot be read'):
-    listed = pd.read_csv(file, nrows=rows or None)
+    # A name as it stands there, be it 0012 or NA.
+    listed = pd.read_csv(
+        file, nrows=rows or None, dtype={'image_name': str},
+        keep_default_na=False,
+    )
   missing = {'image_name', 'target'} - set(listed.columns)
   if missing:
     raise ValueError(f'{file} has no column {listing(sorted(missing))}.')
+  names = listed['image_name']
+  if names.duplicated().any():
+    raise ValueError(
+        f'{file} has images twice: {listing(names[names.duplicated()])}.'
+    )
   labels = listed['target'].to_numpy()
   if not np.isin(labels, (0, 1)).all():
     raise ValueError(f'{file}: every target must be 0 or 1.')
   fits(2 * len(labels) * size * size, f'{len(labels)} images')
   images = [
-      photo(_place(file.parent, str(name)), 'L', scaled=(size, size))
-      for name in listed['image_name']
+      photo(_place(file.parent, name), 'L', scaled=(size, size))
+      for name in names
   ]
   blank = np.zeros((0, size, size), np.uint8)
   x = np.stack(images) if images else blank

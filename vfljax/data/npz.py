@@ -7,11 +7,13 @@ The arrays are `x_train`, `y_train` and, for an official test set, `x_test` and
 from collections.abc import Callable, Sequence
 import math
 import pathlib
+import warnings
 import zipfile
 
 import numpy as np
 
 from vfljax.data.columns import lost
+from vfljax.data.dialect import Recognised
 from vfljax.data.files import find, fits, one_line
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import IMAGES, OWN, Facts, Source
@@ -21,6 +23,7 @@ HOW = (
     'Write one with numpy.savez(path, x_train=..., y_train=..., x_test=...,'
     ' y_test=...).'
 )
+_OBJECTS = 'has Python objects; plain arrays have words by x.astype(str).'
 NAMES = ('x_train', 'y_train', 'x_test', 'y_test')
 FASHION_CLASSES = (
     'T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat', 'Sandal', 'Shirt',
@@ -59,6 +62,9 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
     ValueError: if it is incomplete or has another layout, if labels are no
       classes (fractions, or a different one in most rows), or if whole numbers
       are so large that float32 cannot tell them apart.
+
+  Warns:
+    Recognised: if images seem to have their channels first.
   """
   file = find(path, '', HOW)
   features, labels, test = _read(file, several(rounded))
@@ -66,6 +72,11 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
     raise ValueError(f'{file}: some labels are NaN or infinite.')
   values, index = np.unique(labels, return_inverse=True)
   tabular = features.ndim == 2
+  if not tabular and features.shape[1] < 5 <= features.shape[3]:
+    warnings.warn(
+        f'{file}: images of {features.shape[1:]}, channels last. If they come '
+        'first, save x.transpose(0, 2, 3, 1).', Recognised, stacklevel=2,
+    )
   columns = range(features.shape[1]) if tabular else ()
   if labels.dtype.kind == 'f':
     if (values != np.round(values)).any() or abs(values).max() >= 2**53:
@@ -162,7 +173,7 @@ def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
   except Exception as error:  # Archives, compression and headers each raise
     # their own errors, mostly about zip headers; only the system's are quoted.
     why = f' ({one_line(error)})' if isinstance(error, OSError) else ''
-    if isinstance(error, ValueError) and ' GiB' in str(error):
+    if any(own in str(error) for own in (' GiB', _OBJECTS)):
       raise
     raise ValueError(
         f'{file} is not a whole .npz archive of plain arrays{why}; get or write'
@@ -180,7 +191,9 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
   with archive.open(member) as raw:
     # numpy.load would allocate whatever size a damaged header claims.
     shape, _, dtype = _header(raw)
-    if math.prod(shape) * dtype.itemsize > member.file_size or dtype.hasobject:
+    if dtype.hasobject:
+      raise ValueError(f'{member.filename} {_OBJECTS}')
+    if math.prod(shape) * dtype.itemsize > member.file_size:
       raise ValueError('an array is larger than its part of the archive')
   with archive.open(member) as raw:
     found = np.lib.format.read_array(raw, allow_pickle=False)
@@ -236,7 +249,9 @@ def _labels(file, y: np.ndarray) -> np.ndarray:
     raise ValueError(
         f'{file}: labels must be whole numbers or words; got {y.dtype}.'
     )
-  return y
+  if y.dtype.kind == 'S':
+    y = np.char.decode(y, 'utf-8', 'replace')
+  return np.char.strip(y) if y.dtype.kind == 'U' else y
 
 
 def _source(

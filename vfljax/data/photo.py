@@ -2,7 +2,8 @@
 
 Only these two formats are read: a file's name does not prove its content, and
 some of Pillow's other formats start programs. The size in a picture's header is
-checked before it is decompressed.
+checked before it is decompressed. A photograph is turned upright, as its camera
+noted; of 16 bits a pixel the upper 8 are kept.
 """
 import io
 import pathlib
@@ -33,14 +34,18 @@ def photo(
       JPEG has none), or has another size.
   """
   with extra():
-    from PIL import Image
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
   ordinary(file, 'Get it again.')
   if file.stat().st_size > MOST:
     raise ValueError(f'{file} is too large for a picture: more than 200 MB.')
   with reading(file, 'is not an image'):
     raw = file.read_bytes()
-    with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:
+    try:
+      opened = Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG'))
+    except UnidentifiedImageError:  # It names an object in memory.
+      raise ValueError('neither PNG nor JPEG') from None
+    with opened as image:
       found = image.size
       if found[0] * found[1] > MOST:
         raise ValueError(f'{found[0]} by {found[1]} pixels')
@@ -53,7 +58,10 @@ def photo(
   with reading(file, 'is not an image'):
     # Opened again, as verifying the checksums consumed the first.
     with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:
-      flat = image.convert(mode)
+      upright = ImageOps.exif_transpose(image)
+      if upright.mode.startswith('I'):  # Pillow would cut off above 255.
+        upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+      flat = upright.convert(mode)
       if scaled:
         flat = flat.resize(scaled, Image.Resampling.BILINEAR)
       return np.asarray(flat)

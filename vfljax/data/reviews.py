@@ -9,12 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 import pathlib
 import re
+import unicodedata
+import warnings
 
 import numpy as np
 
 from vfljax.data import tfds
+from vfljax.data.dialect import Recognised
 from vfljax.data.files import ENCODING, brief, find, fits, lines
-from vfljax.data.options import whole
+from vfljax.data.options import flag, whole
 from vfljax.data.source import OWN, Facts, Source
 from vfljax.data.table import Table
 
@@ -28,11 +31,13 @@ IMDB_HOW = (
 )
 CLASSES = ('negative', 'positive')
 _WORD = re.compile(r"[a-z0-9']+")
+_ANY_WORD = re.compile(r"(?:[^\W_]|')+")
+_FEW, _FEWEST = 0.01, 10  # Letters beyond a to z that English texts have.
 
 
 def load(
     path: str = '', words: int = 500, sentences: int = 1,
-    encoding: str = 'utf-8',
+    encoding: str = 'utf-8', unicode: bool = False,
 ) -> Table:
   """Reviews from a file of `label TAB text` lines.
 
@@ -43,17 +48,39 @@ def load(
       text; 1 or more. It makes texts as long as reviews from single sentences.
       Lines that remain at the end are left out.
     encoding: The file's encoding, see `files.lines`.
+    unicode: Whether words have letters of all alphabets. If not, they end at
+      any letter that is not a to z.
 
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: for a line of another form or encoding, or a label that is not 0
       or 1 (the message names the line); if `sentences` is below 1, or larger
       than the number of lines of a label.
+
+  Warns:
+    Recognised: (one line) if many letters are not a to z, without `unicode`.
   """
   whole('reviews', 1, words=words)
   file = find(path, 'movie_reviews.tsv', HOW)
   labels, texts = join(*_read(file, encoding), sentences)
-  return table(texts, labels, words)
+  if not unicode:
+    _tell_of_letters(file, texts)
+  return table(texts, labels, words, unicode=unicode)
+
+
+def _tell_of_letters(file: pathlib.Path, texts: Sequence[str]) -> None:
+  """Warns if words would often be cut at letters that are not a to z."""
+  letters = sum(c.isalpha() for text in texts for c in text)
+  foreign = sum(
+      c.isalpha() for text in texts if not text.isascii()
+      for c in text if not c.isascii()
+  )
+  if foreign > max(_FEW * letters, _FEWEST):
+    warnings.warn(
+        f'{file}: {foreign / letters:.0%} of the letters are not a to z, and '
+        f'words end there. To keep them: {flag(unicode="True")}', Recognised,
+        stacklevel=3,
+    )
 
 
 def join(
@@ -109,7 +136,7 @@ def imdb(path: str = '', words: int = 500) -> Table:
 
 def table(
     texts: Sequence[str], labels: np.ndarray, words: int = 500,
-    test: np.ndarray | None = None,
+    test: np.ndarray | None = None, unicode: bool = False,
 ) -> Table:
   """Texts as a table of 0 and 1, a column for each of the most frequent words.
 
@@ -119,12 +146,13 @@ def table(
     words: The number of columns, 1 or more; fewer if the texts have fewer
       words. Of equally frequent words the first in the alphabet is taken.
     test: Rows whose words do not count, bool [n], or `None`.
+    unicode: As in `load`.
 
   Raises:
     ValueError: if `words` is below 1 or no text has a word.
   """
   whole('reviews', 1, words=words)
-  found = [_WORD.findall(text.lower()) for text in texts]
+  found = [_words(text, unicode) for text in texts]
   keep = np.ones(len(texts), bool) if test is None else ~test
   names = _most_frequent((w for w, k in zip(found, keep) if k), words)
   if not names:
@@ -138,6 +166,13 @@ def table(
       x, labels.astype(np.int32), tuple(names), CLASSES,
       tuple(range(len(names))), test,
   )
+
+
+def _words(text: str, unicode: bool) -> list[str]:
+  if not unicode:
+    return _WORD.findall(text.lower())
+  # One letter for a letter and its accent.
+  return _ANY_WORD.findall(unicodedata.normalize('NFC', text).lower())
 
 
 def _most_frequent(rows: Iterable[list[str]], words: int) -> list[str]:

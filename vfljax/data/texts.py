@@ -49,7 +49,7 @@ def load(
   Raises:
     FileNotFoundError: if the file or the tokenizer is not there.
     ValueError: for a line of another form or encoding (the message names it), a
-      tokenizer that cannot be read, or an option out of its range.
+      header, a tokenizer that cannot be read, or an option out of its range.
   """
   whole('texts', 0, rows=rows)
   file = find(path, '', HOW)
@@ -194,12 +194,22 @@ def _read(file: pathlib.Path, encoding: str) -> list[tuple[str, str]]:
     found.append((label.strip(), text))
   if not found:
     raise ValueError(f'{file} has no line.')
+  (first, text), *rest = found
+  header = first.isidentifier() and len(text.split()) == 1
+  if header and first not in {label for label, _ in rest}:
+    raise ValueError(
+        f'{file}, line 1: {brief(first, 40)} is the label of this line alone, '
+        f'whose text is {brief(text, 40)}. If it is a header, leave it out.'
+    )
   return found
 
 
 def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:
   # Python cannot read all alphabets' digits, nor very many, as a number.
-  plain = lambda word: word.isascii() and word.isdigit() and len(word) < 19
+  digits = lambda word: word.removeprefix('-')
+  plain = lambda word: (
+      word.isascii() and digits(word).isdigit() and len(word) < 19
+  )
   number = lambda word: (0, int(word), word) if plain(word) else (1, 0, word)
   classes = tuple(sorted(set(labels), key=number))
   index = {name: i for i, name in enumerate(classes)}

@@ -148,3 +148,27 @@ def test_images_can_be_flipped_and_so_can_no_table_be():
     checks._check(setting((8, 5)))
   with pytest.raises(ValueError, match='train.best needs held-out samples'):
     checks._check(setting((8, 5, 5, 1)))  # It is asked after that.
+
+
+@pytest.mark.parametrize('parties, how', [
+    (2, {}), (4, dict(options='length=4;parts=4')), (3, dict(split='random')),
+    (3, dict(name='reviews')), (3, dict(path='')), (1, {}),
+])
+def test_texts_go_in_whole_pieces(parties, how):
+  check_pieces(parties, **how)
+
+
+def check_pieces(parties, **how):
+  data = dict(name='texts', path='a.tsv') | how
+  suiting.check(SimpleNamespace(
+      config=Config(data=DataConfig(**data)), samples=SimpleNamespace(
+          features=(None, *[np.zeros((5, 3))] * parties)
+      ),
+  ))
+
+
+def test_pieces_of_texts_are_not_cut():
+  with pytest.raises(ValueError, match='in 2 pieces .* 3 parties: add parts=3'):
+    check_pieces(3)
+  with pytest.raises(ValueError, match='in 4 pieces .* 3 parties'):
+    check_pieces(2, unheld=True, options='parts=4')  # The third has none.

@@ -1,4 +1,4 @@
-"""Checks that networks and attacks on pixels suit the features."""
+"""Checks that networks, parties and attacks on pixels suit the features."""
 from collections.abc import Mapping
 
 import jax
@@ -8,16 +8,19 @@ from vfljax import nets
 from vfljax.attack import Attack
 from vfljax.check import ROUNDED
 from vfljax.check import kind as kind_of
+from vfljax.data import REGISTRY, options_of
+from vfljax.data.source import TEXTS
 from vfljax.leakage import IMAGES
 from vfljax.measure import of_images
-from vfljax.runner.config import outside
+from vfljax.runner.config import options, outside
 from vfljax.runner.experiment import attackers
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Net
 
 
 def check(setting: Setting) -> None:
-  """Refuses a named network on features of another kind."""
+  """Refuses texts cut inside of a piece, and a network on other features."""
+  _check_pieces(setting)
   model, data = setting.config.model, setting.config.data
   linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
   if model.norm != 'none' and (model.channels or model.buckets or linear):
@@ -44,6 +47,26 @@ def check(setting: Setting) -> None:
     raise ValueError(
         f'{model.name} reads the numbers of categories or words, which scaling '
         'would change: set --config.data.scale=none.'
+    )
+
+
+def _check_pieces(setting: Setting) -> None:
+  """Refuses pieces of texts that equal shares of the columns would cut."""
+  own = setting.config.data
+  source = REGISTRY.get(own.name)
+  if not own.path or own.split != 'even' or not source:
+    return
+  if source.parties != TEXTS:
+    return
+  given = options.parse(own.options, 'data.options', 'parts=3')
+  parts = int(given.get('parts', options_of(own.name)['parts']))
+  features = setting.samples.features
+  holders = sum(x is not None for x in features)
+  holders += own.unheld and features[0] is None
+  if parts % holders:
+    raise ValueError(
+        f'Texts in {parts} pieces cannot be shared by {holders} parties: add '
+        f'parts={holders} to --config.data.options.'
     )
 
 

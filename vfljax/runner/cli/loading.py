@@ -11,7 +11,7 @@ import numpy as np
 from vfljax import check, data
 from vfljax.data import frame
 from vfljax.data.options import converted, retyped
-from vfljax.data.table import Table
+from vfljax.data.table import Table, listing
 from vfljax.runner.cli import reading
 from vfljax.runner.config import DataConfig, options, outside
 from vfljax.runner.errors import UserError, brief
@@ -50,7 +50,9 @@ def load_data(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,
       )
-    return _first(table, config.limit, config.test_limit, tell)
+    table = _first(table, config.limit, config.test_limit, tell)
+  _tell_of_unseen(table, tell)
+  return table
 
 
 def taken(
@@ -85,7 +87,9 @@ def taken(
           f'{check.kind(samples)}. For arrays type '
           'pandas.DataFrame(x).assign(label=y).'
       )
-    return _first(table, config.limit, config.test_limit, tell)
+    table = _first(table, config.limit, config.test_limit, tell)
+  _tell_of_unseen(table, tell)
+  return table
 
 
 def _of_frame(config: DataConfig, samples: Any) -> Table:
@@ -176,6 +180,23 @@ def _first(
       features=table.features[rows], labels=table.labels[rows],
       test=None if table.test is None else test[rows],
   ))
+
+
+def _tell_of_unseen(table: Table, tell: Callable[[str], None]) -> None:
+  """Warns of classes that the official test set alone has."""
+  if table.test is None:
+    return
+  training, test = (
+      np.bincount(table.labels[part], minlength=len(table.classes))
+      for part in (~table.test, table.test)
+  )
+  unseen = np.flatnonzero((training == 0) & (test > 0))
+  if len(unseen):
+    names = listing(repr(table.classes[i]) for i in unseen)
+    tell(
+        f'warning: no training row is of class {names}, which the official '
+        'test set has.'
+    )
 
 
 def _check_order(
