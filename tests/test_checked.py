@@ -352,7 +352,7 @@ def test_a_lie_of_another_shape_is_told(lie):
     traced(adversary=Adversary((1,), **hooks))
 
 
-@pytest.mark.parametrize('parties', [(0,), (3,), 1])
+@pytest.mark.parametrize('parties', [(0,), (3,), 1, (True,)])
 def test_only_passive_parties_deviate(parties):
   with pytest.raises(ValueError, match='passive parties, 1 to the last'):
     traced(adversary=Adversary(parties, send=lambda state, key, own: own))

@@ -52,7 +52,10 @@ def check(adversary: Adversary) -> None:
   """
   parties = adversary.parties
   listed = isinstance(parties, (tuple, list))
-  whole = listed and all(isinstance(k, int | np.integer) for k in parties)
+  whole = listed and all(
+      isinstance(k, int | np.integer) and not isinstance(k, bool)
+      for k in parties
+  )
   if not whole or len({*parties}) < len(parties):
     raise ValueError(
         'Adversary.parties must be a tuple of passive parties, 1 to the last '
