@@ -5,13 +5,10 @@ accelerator. Several at a time would take as long, and need further processes,
 which vfljax does not start (SECURITY.md).
 """
 from collections.abc import Sequence
-import traceback
 
 from vfljax.commands import point
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
-from vfljax.runner import run as running
-from vfljax.runner.config import blaming
 from vfljax.runner.machine.stopping import Stop
 
 
@@ -27,18 +24,7 @@ def run(
   failed = {}
   for i, one in enumerate(left):
     print(f'\n{one.name}, {i + 1} of {len(left)}', flush=True)
-    if why := _played(one, stop):
+    if why := point.tried(one.argv, stop):
       print(f'Not finished: {why}', flush=True)
       failed[one.name] = why
   return failed
-
-
-def _played(one: Point, stop: Stop | None) -> str:
-  """Why an experiment could not be finished, or ''; the others go on."""
-  try:
-    return point.play(one.argv, stop)
-  except running.Interrupted:
-    raise
-  except (Exception, SystemExit) as error:  # Of code that ends its program.
-    traceback.print_exc()
-    return blaming.said(error)

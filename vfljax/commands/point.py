@@ -1,5 +1,6 @@
 """Checks, runs and reports one experiment of a grid, on any machine."""
 from collections.abc import Sequence
+import traceback
 
 from vfljax.commands import apart
 from vfljax.data.table import Table
@@ -8,6 +9,7 @@ from vfljax.runner import run
 from vfljax.runner.checking import checks, lowering
 from vfljax.runner.cli import arguments, asking
 from vfljax.runner.compiled import kept
+from vfljax.runner.config import blaming
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import device
 from vfljax.runner.machine.stopping import Stop
@@ -59,6 +61,24 @@ def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   except UserError as error:
     return str(error)
   return ''
+
+
+def tried(argv: Sequence[str], stop: Stop | None = None) -> str:
+  """As `play`, but an error in the code of a config is a reason, too.
+
+  The next experiment can go on, and no other process has to know the error's
+  type.
+
+  Raises:
+    run.Interrupted: after `stop` and saving.
+  """
+  try:
+    return play(argv, stop)
+  except run.Interrupted:
+    raise
+  except (Exception, SystemExit) as error:  # Of code that ends its program.
+    traceback.print_exc()
+    return blaming.said(error)
 
 
 def _loaded(

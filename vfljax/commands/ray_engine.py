@@ -1,8 +1,9 @@
 """A grid's experiments as tasks of Ray, on the machines of its cluster.
 
-Each task is a process of its own, which ends with it. If a process dies, Ray
-starts the task again, here or elsewhere, and it continues from the last
-checkpoint: work directories are on a file system that all machines share.
+Each task is a process of its own, which ends with it. If a process dies or is
+told to stop, Ray starts the task again, here or elsewhere, and it continues
+from the last checkpoint: work directories are on a file system that all
+machines share.
 
 Ray starts programs, opens ports and unpickles data received there, so it is
 imported only with --engine=ray, see SECURITY.md.
@@ -12,6 +13,7 @@ import os
 from pathlib import Path
 import sys
 from types import ModuleType
+import warnings
 
 from vfljax.commands import point
 from vfljax.commands.axes import Point
@@ -33,20 +35,21 @@ def run(
   new one of this machine alone.
 
   Raises:
-    UserError: without Ray, or without a machine that is large enough.
+    UserError: without Ray, its cluster, or a machine that is large enough.
     Interrupted: after `stop`.
   """
   ray = _ray()
-  ray.init(logging_level='ERROR')
+  _connect(ray)
   try:
     cpus = _cpus(ray, resources)
     task = ray.remote(
         num_cpus=cpus, num_gpus=resources.gpus, max_retries=RETRIES,
-        max_calls=1, retry_exceptions=False,
+        max_calls=1, retry_exceptions=[running.Interrupted],
     )(_task)
     pending = {
-        task.remote(str(Path.cwd()), _sized(one.argv, resources)): one
-        for one in left
+        task.options(name=one.name).remote(
+            str(Path.cwd()), _sized(one.argv, resources)
+        ): one for one in left
     }
     return _awaited(ray, pending, Stop() if stop is None else stop)
   finally:
@@ -58,6 +61,15 @@ def _ray() -> ModuleType:
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
   # Lets a task that requests no GPUs see those of the machine.
   os.environ.setdefault('RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO', '0')
+  # A cluster that was started on this machine, and may have crashed since.
+  named = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray/ray_current_cluster')
+  if os.environ.get('RAY_ADDRESS') or named.exists():
+    # Tries to reach its cluster, of 40 s each; Ray would make twenty.
+    os.environ.setdefault('RAY_gcs_server_port_wait_time_s', '2')
+  # Prints lines in their order: those that look alike are not held back.
+  os.environ.setdefault('RAY_DEDUP_LOGS', '0')
+  if not sys.stdout.isatty():
+    os.environ.setdefault('RAY_COLOR_PREFIX', '0')
   try:
     import ray  # pyright: ignore[reportMissingImports]
   except ImportError:
@@ -68,15 +80,36 @@ def _ray() -> ModuleType:
   return ray
 
 
+def _connect(ray: ModuleType) -> None:
+  """Joins or starts a cluster.
+
+  Raises:
+    UserError: for whatever Ray says against it.
+  """
+  with warnings.catch_warnings():
+    # JAX warns of any fork; Ray's starts another program at once.
+    warnings.filterwarnings('ignore', r'os\.fork\(\) was called')
+    try:
+      ray.init(logging_level='ERROR')
+    except Exception as error:  # Ray has many kinds, and Python's own.
+      place = os.environ.get('RAY_ADDRESS', '')
+      raise UserError(
+          f'Ray cannot {f"reach {place} (RAY_ADDRESS)" if place else "start"}: '
+          f'{brief(" ".join(str(error).split()))}\n--engine=local runs the '
+          'same here; `ray stop` forgets a cluster of here that is gone.'
+      ) from error
+
+
 def _task(folder: str, argv: list[str]) -> str:
-  """Runs a command line in `folder`; called in a process of Ray's."""
+  """Runs a command line in `folder`; called in a process of Ray's.
+
+  Raises:
+    run.Interrupted: if the process was told to stop; Ray starts it again.
+  """
   if os.path.isdir(folder):
     os.chdir(folder)
     sys.path.insert(0, folder)
-  try:
-    return point.play(argv)
-  except running.Interrupted:
-    return 'It was stopped.'
+  return point.tried(argv)
 
 
 def _sized(argv: Sequence[str], resources: Resources) -> list[str]:
@@ -121,7 +154,7 @@ def _awaited(ray: ModuleType, pending: dict, stop: Stop) -> dict[str, str]:
       ready, _ = ray.wait([*pending], timeout=0.5)
       for ref in ready:
         one = pending.pop(ref)
-        why = _ended(ray, ref)
+        why = _ended(ray, ref) or _unseen(one)
         print(
             f'{one.name}, {count - len(pending)} of {count}: '
             + (f'not finished: {why}' if why else 'done'), flush=True,
@@ -135,7 +168,20 @@ def _ended(ray: ModuleType, ref: object) -> str:
   try:
     return ray.get(ref)
   except ray.exceptions.RayTaskError as error:
+    if isinstance(error.cause, running.Interrupted):
+      return f'its process was told to stop {RETRIES + 1} times'
     return brief(f'{type(error.cause).__name__}: {error.cause}')
   except ray.exceptions.RayError as error:
     said = brief(str(error)).partition('\n')[0]
-    return f'its process died {RETRIES + 1} times: {said}'
+    died = isinstance(error, ray.exceptions.WorkerCrashedError)
+    return f'its process died {RETRIES + 1} times: {said}' if died else said
+
+
+def _unseen(one: Point) -> str:
+  """Why a finished task's results are not here, or ''."""
+  if Path(one.workdir, 'report.html').exists():
+    return ''
+  return (
+      f'it ran on a machine that does not share {one.workdir} with this one; '
+      '--workdir must be on a file system that all machines share.'
+  )
