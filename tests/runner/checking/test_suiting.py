@@ -18,11 +18,13 @@ from vfljax.views import TrainedTop
 TABLE, IMAGES = (5, 3), (5, 8, 8, 1)
 
 
-def check(shape=TABLE, scale='none', **model):
+def check(shape=TABLE, scale='none', most=0, data=None, **model):
   config = Config(
-      data=DataConfig(scale=scale), model=ModelConfig(**model)
+      data=DataConfig(**dict(scale=scale) | (data or {})),
+      model=ModelConfig(**model),
   )
-  features = (None, np.zeros(shape))  # The first party may have none.
+  # The first party may have none.
+  features = (None, np.zeros(shape), np.full(shape, most))
   suiting.check(SimpleNamespace(
       config=config, samples=SimpleNamespace(features=features)
   ))
@@ -159,11 +161,12 @@ def test_texts_go_in_whole_pieces(parties, how):
 
 
 def check_pieces(parties, **how):
-  data = dict(name='texts', path='a.tsv') | how
+  data = dict(name='texts', path='a.tsv', scale='none') | how
   suiting.check(SimpleNamespace(
-      config=Config(data=DataConfig(**data)), samples=SimpleNamespace(
-          features=(None, *[np.zeros((5, 3))] * parties)
+      config=Config(
+          data=DataConfig(**data), model=ModelConfig(name='embedding')
       ),
+      samples=SimpleNamespace(features=(None, *[np.zeros((5, 3))] * parties)),
   ))
 
 
@@ -172,3 +175,27 @@ def test_pieces_of_texts_are_not_cut():
     check_pieces(3)
   with pytest.raises(ValueError, match='in 4 pieces .* 3 parties'):
     check_pieces(2, unheld=True, options='parts=4')  # The third has none.
+
+
+@pytest.mark.parametrize('model, field', [
+    (dict(name='embedding'), 'model.options=buckets'),
+    (dict(name='wide_deep'), 'model.options=buckets'),
+    (dict(buckets=1000), 'model.buckets'),
+])
+def test_categories_beyond_a_networks_are_refused(model, field):
+  """They would all count as its last one."""
+  check(most=999, **model)
+  with pytest.raises(ValueError, match=f'up to 1000, .*{field}=1001'):
+    check(most=1000, **model)
+  more = model | (
+      dict(options='buckets=1001') if 'name' in model else dict(buckets=1001)
+  )
+  check(most=1000, **more)
+
+
+def test_numbers_of_words_are_no_quantities():
+  own = dict(name='texts', path='a.tsv', options='parts=2')
+  check(data=own, name='embedding')
+  for model in ({}, dict(name='mlp3'), dict(algorithm='vlr')):
+    with pytest.raises(ValueError, match='texts has the numbers of words, whi'):
+      check(data=own, **model)

@@ -13,14 +13,15 @@ from vfljax.data.source import TEXTS
 from vfljax.leakage import IMAGES
 from vfljax.measure import of_images
 from vfljax.runner.config import options, outside
-from vfljax.runner.experiment import attackers
+from vfljax.runner.experiment import attackers, federations
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Net
 
 
 def check(setting: Setting) -> None:
-  """Refuses texts cut inside of a piece, and a network on other features."""
+  """Refuses a network on features of another kind, and texts cut in pieces."""
   _check_pieces(setting)
+  _check_numbers(setting)
   model, data = setting.config.model, setting.config.data
   linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
   if model.norm != 'none' and (model.channels or model.buckets or linear):
@@ -67,6 +68,33 @@ def _check_pieces(setting: Setting) -> None:
     raise ValueError(
         f'Texts in {parts} pieces cannot be shared by {holders} parties: add '
         f'parts={holders} to --config.data.options.'
+    )
+
+
+def _check_numbers(setting: Setting) -> None:
+  """Refuses categories beyond a network's, and words taken for quantities."""
+  model, data = setting.config.model, setting.config.data
+  source = REGISTRY.get(data.name)
+  if not federations.numbered(model):
+    if data.path and source and source.parties == TEXTS:
+      raise ValueError(
+          f'{data.name} has the numbers of words, which are no quantities: use '
+          '--config.model.name=encoder or embedding, which read them.'
+      )
+    return
+  known = model.buckets
+  if model.name:
+    own = nets.REGISTRY[model.name].options | federations.options_of(model)
+    known = own.get('buckets', 0)
+  most = max(
+      float(np.max(x, initial=0)) for x in setting.samples.features
+      if x is not None
+  )
+  if known and most >= known:
+    field = 'model.options=buckets' if model.name else 'model.buckets'
+    raise ValueError(
+        f'Features have numbers of categories up to {most:g}, of which the '
+        f'network tells {known} apart: set --config.{field}={most + 1:.0f}.'
     )
 
 

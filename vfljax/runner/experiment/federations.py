@@ -66,7 +66,7 @@ def named(model: ModelConfig, width: int = 0) -> Net:
   mine = known is not None and not outside.is_ours(known)
   try:
     with outside.explained(model.name, mine):
-      return nets.make(model.name, width or model.width, **_options(model))
+      return nets.make(model.name, width or model.width, **options_of(model))
   except OSError as error:  # A pretrained network's files.
     raise ValueError(str(error)) from None
 
@@ -110,7 +110,7 @@ def scene(config: Config, classes: int) -> Scene:
 
   return Scene(
       classes, linear, model.trainable_top, model.aggregation, model.name,
-      model.width, _options(model), model.channels, model.bottom,
+      model.width, options_of(model), model.channels, model.bottom,
       model.activation, model.bottom_final, own, numbered(model),
       _skips_blank(config),
   )
@@ -131,11 +131,12 @@ def _skips_blank(config: Config) -> bool:
   model, data = config.model, config.data
   own = nets.REGISTRY.get(model.name)
   ours = own is None or outside.is_ours(own)
-  dropout = _options(model).get('dropout', 0) if model.name else model.dropout
+  dropout = options_of(model).get('dropout', 0) if model.name else model.dropout
   return ours and not (dropout or data.flips or data.shifts)
 
 
-def _options(model: ModelConfig) -> dict[str, Any]:
+def options_of(model: ModelConfig) -> dict[str, Any]:
+  """What `model.options` sets, in the types of the network's defaults."""
   own = options.parse(model.options, 'model.options', 'dtype=bfloat16')
   if model.name in nets.REGISTRY:
     known = nets.REGISTRY[model.name].options
