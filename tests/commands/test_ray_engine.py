@@ -69,6 +69,20 @@ def test_why_a_task_is_lost(played, end, said):
   assert played(end) == {'one': said}
 
 
+def test_tasks_have_the_settings_of_the_one_who_asks(monkeypatch):
+  """As JAX_ENABLE_X64, which changes results; but devices are a machine's."""
+  monkeypatch.setenv('JAX_ENABLE_X64', '1')
+  monkeypatch.setenv('XLA_FLAGS', '--xla_some')
+  monkeypatch.setenv('JAX_PLATFORMS', 'cpu')
+  asked = {}
+  ray = types.SimpleNamespace(init=lambda **how: asked.update(how))
+  ray_engine._connect(ray)
+  carried = asked['runtime_env']['env_vars']
+  assert carried['JAX_ENABLE_X64'] == '1'
+  assert carried['XLA_FLAGS'] == '--xla_some'
+  assert 'JAX_PLATFORMS' not in carried and 'PATH' not in carried
+
+
 def test_a_ray_that_cannot_be_reached_is_told(monkeypatch):
   def init(**_):
     warnings.warn('os.fork() was called.', RuntimeWarning, stacklevel=1)

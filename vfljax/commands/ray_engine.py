@@ -90,7 +90,9 @@ def _connect(ray: ModuleType) -> None:
     # JAX warns of any fork; Ray's starts another program at once.
     warnings.filterwarnings('ignore', r'os\.fork\(\) was called')
     try:
-      ray.init(logging_level='ERROR')
+      ray.init(
+          logging_level='ERROR', runtime_env=dict(env_vars=_settings())
+      )
     except Exception as error:  # Ray has many kinds, and Python's own.
       place = os.environ.get('RAY_ADDRESS', '')
       raise UserError(
@@ -98,6 +100,18 @@ def _connect(ray: ModuleType) -> None:
           f'{brief(" ".join(str(error).split()))}\n--engine=local runs the '
           'same here; `ray stop` forgets a cluster of here that is gone.'
       ) from error
+
+
+def _settings() -> dict[str, str]:
+  """JAX's settings in this environment, which tasks on other machines need.
+
+  Some change results. Which devices there are is up to each machine.
+  """
+  own = 'JAX_PLATFORMS', 'JAX_PLATFORM_NAME'
+  return {
+      name: value for name, value in os.environ.items()
+      if name.startswith(('JAX_', 'XLA_')) and name not in own
+  }
 
 
 def _task(folder: str, argv: list[str]) -> str:
