@@ -128,6 +128,28 @@ def test_what_cannot_be_run_may_be_left_out(start, tmp_path, monkeypatch):
   assert code == 2 and 'parties=31' in error and '--skip' not in error
 
 
+def test_code_that_fails_when_it_is_asked_may_be_left_out(
+    start, tmp_path, monkeypatch
+):
+  """A method's own error is no end of the grid, either."""
+  asked = []
+
+  def is_done(argv):
+    asked.append(argv)
+    if '--config.seeds=1' in argv:
+      raise KeyError('mine')
+    return True
+
+  monkeypatch.setattr(point, 'is_done', is_done)
+  monkeypatch.setattr(grid, '_report', lambda *a: None)
+  code, _, error = start('--over', 'seeds=1,2')
+  assert code == 2 and "KeyError: 'mine'" in error.splitlines()[-2]
+  assert 'seeds=1' in error.splitlines()[-2] and 'Traceback' in error
+  assert len(asked) == 1  # It is refused whatever the others are.
+  code, said, _ = start('--over', 'seeds=1,2', '--skip')
+  assert code == 0 and said.startswith('Left out: ') and "'mine'" in said
+
+
 def test_a_page_is_over_all_and_a_single_one_has_its_own(
     tmp_path, capsys, monkeypatch
 ):

@@ -16,6 +16,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 import sys
+import traceback
 
 import jax
 
@@ -27,6 +28,7 @@ from vfljax.commands.tasks import Resources
 from vfljax.data.table import counted
 from vfljax.report import terminal
 from vfljax.runner import run as running
+from vfljax.runner.config import blaming
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk, stopping
 from vfljax.runner.machine.stopping import Stop
@@ -99,11 +101,14 @@ def _fitting(
       done = point.is_done(one.argv)
     except UserError as error:
       wrong[one.name] = str(error)
-      if not skip:
-        break
-      continue
-    found.append(one)
-    left += [] if done else [one]
+    except (Exception, SystemExit) as error:  # Of a config's own code.
+      traceback.print_exc()
+      wrong[one.name] = blaming.said(error)
+    else:
+      found.append(one)
+      left += [] if done else [one]
+    if wrong and not skip:
+      break
   if wrong and not (skip and found):
     name, why = next(iter(wrong.items()))
     if len(points) > 1 and not skip:
