@@ -199,3 +199,24 @@ def test_numbers_of_words_are_no_quantities():
   for model in ({}, dict(name='mlp3'), dict(algorithm='vlr')):
     with pytest.raises(ValueError, match='texts has the numbers of words, whi'):
       check(data=own, **model)
+
+
+@pytest.mark.parametrize('model', [
+    dict(norm='batch'), dict(name='mlp3', options='norm=batch'),
+])
+def test_one_sample_has_no_variance(model):
+  def rest(samples, remainder, **own):
+    suiting.check(SimpleNamespace(
+        config=Config(
+            model=ModelConfig(**own),
+            train=TrainConfig(batch_size=8, remainder=remainder),
+        ), sizes=SimpleNamespace(train=samples),
+        samples=SimpleNamespace(features=(None, np.zeros(TABLE))),
+    ))
+
+  for remainder in ('keep', 'pad'):
+    with pytest.raises(ValueError, match='Of 17 .* batches of 8 one is left'):
+      rest(17, remainder, **model)
+    rest(18, remainder, **model)
+    rest(17, remainder)
+  rest(17, 'drop', **model)

@@ -22,6 +22,7 @@ def check(setting: Setting) -> None:
   """Refuses a network on features of another kind, and texts cut in pieces."""
   _check_pieces(setting)
   _check_numbers(setting)
+  _check_rest(setting)
   model, data = setting.config.model, setting.config.data
   linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
   if model.norm != 'none' and (model.channels or model.buckets or linear):
@@ -48,6 +49,27 @@ def check(setting: Setting) -> None:
     raise ValueError(
         f'{model.name} reads the numbers of categories or words, which scaling '
         'would change: set --config.data.scale=none.'
+    )
+
+
+def _check_rest(setting: Setting) -> None:
+  """Refuses a round of one sample where rows are normalized by their variance.
+
+  It would be 0, all would be normalized to 0, and the running variance, with
+  which a prediction is made, would shrink with each epoch.
+  """
+  own, model = setting.config.train, setting.config.model
+  norm = model.norm
+  if model.name == 'mlp3':
+    norm = federations.options_of(model).get('norm', norm)
+  if norm != 'batch' or own.remainder == 'drop':
+    return
+  if setting.sizes.train % own.batch_size == 1:
+    raise ValueError(
+        f'Of {setting.sizes.train} training samples in batches of '
+        f'{own.batch_size} one is left for the last round, and of one sample '
+        'batch normalization has no variance: set another '
+        '--config.train.batch_size, or --config.train.remainder=drop.'
     )
 
 
