@@ -35,7 +35,8 @@ def roc_auc(
   up to 500 000 samples, then up to float32's rounding; 2^29 samples at most.
 
   Args:
-    scores: [n], the larger the more positive.
+    scores: [n], the larger the more positive. As JAX takes them: what float32
+      cannot tell apart is a tie, unless JAX has 64 bits.
     labels: [n] of 0 and 1.
     weights: [n] of 0 and 1; samples at 0 are left out.
 
