@@ -8,6 +8,8 @@ seeds there are only ten different draws, which is too few.
 """
 import numpy as np
 
+from experiments.claims import Verdict
+
 DRAWS = 1000
 SURE = 0.975  # Of all draws: of 95 % a fortieth is out at either end.
 
@@ -37,3 +39,12 @@ def decided(held: bool, share: float) -> bool | None:
 def said(share: float) -> str:
   """How often it holds."""
   return f'with the seeds drawn anew it holds in {100 * share:.0f} %'
+
+
+def tested(held: bool, share: float, because: str) -> Verdict:
+  """The verdict by the means, or none and how often it holds: see `decided`."""
+  found = decided(held, share)
+  if found is None:
+    word = 'held' if held else 'not held'
+    because += f'; it is {word} by the means, and {said(share)}'
+  return Verdict(found, because)

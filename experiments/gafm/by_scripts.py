@@ -1,10 +1,12 @@
 """Decides the claims on Delta, and on a party that keeps its gradients.
 
 They rest on the records of GAFM's own scripts in records/, besides those of
-trainings.
+trainings. As with all of GAFM's claims, too few draws of the seeds that agree
+with a verdict decide nothing (`redrawn`).
 """
 import numpy as np
 
+from experiments import redrawn
 from experiments.claims import Verdict
 from experiments.gafm import ablations, scripts
 from experiments.gafm.measured import EPOCHS
@@ -23,7 +25,8 @@ def chosen_for_imdb() -> Verdict:
 
 def among(delta: float, record: str, said: str) -> Verdict:
   """Whether a Delta has one of the three lowest ratios, by the best epoch."""
-  orders = {epoch: in_order(record, epoch) for epoch in EPOCHS}
+  ratios = {epoch: scripts.by_seed(epoch, record) for epoch in EPOCHS}
+  orders = {epoch: in_order(found.mean(1)) for epoch, found in ratios.items()}
   held = {epoch: delta in order[:3] for epoch, order in orders.items()}
   shown = {
       epoch: ', '.join(f'{d:g}' for d in order) or 'a ratio is no number'
@@ -32,19 +35,20 @@ def among(delta: float, record: str, said: str) -> Verdict:
   word = '' if held['max'] == held['last'] else (
       ', by which it is held' if held['last'] else ', by which it is not held'
   )
-  return Verdict(held['max'], (
+  shares = redrawn.weights(ratios['max'].shape[1])
+  drawn = [delta in in_order(x)[:3] for x in shares @ ratios['max'].T]
+  return redrawn.tested(held['max'], float(np.mean(drawn)), (
       f'{said}; all data, from the lowest ratio, best epoch: {shown["max"]}; '
       f'last epoch{word}: {shown["last"]}; three of five are among them by '
       'chance, too'
   ))
 
 
-def in_order(record: str, epoch: str) -> list[float]:
-  """The Deltas from the lowest ratio on all data; none if one has no ratio."""
-  found = scripts.all_data(epoch, record)
-  if not np.isfinite(found).all():
+def in_order(ratios: np.ndarray) -> list[float]:
+  """The Deltas from the lowest ratio on; none if one has no ratio."""
+  if not np.isfinite(ratios).all():
     return []
-  return [ablations.DELTAS[i] for i in np.argsort(found)]
+  return [ablations.DELTAS[i] for i in np.argsort(ratios)]
 
 
 def transcript() -> Verdict:
@@ -53,8 +57,10 @@ def transcript() -> Verdict:
   kept, last, own = (100 * np.asarray(found[what]) for what in (
       'residual, first 50', 'gradient, last', 'f(x), last epoch'
   ))
-  return Verdict(
+  shares = redrawn.weights(len(kept))
+  return redrawn.tested(
       bool(kept.mean() <= own.mean()),
+      float(np.mean(shares @ kept <= shares @ own)),
       f'leak AUC {kept.mean():.1f} from 50 epochs, {last.mean():.1f} from the '
       f"last one, {own.mean():.1f} by the party's own f(x)",
   )

@@ -247,11 +247,7 @@ def judged(test: Test) -> Verdict:
   share = float(np.mean([
       _holds(test, rows) for rows in read.drawn(test.rows, 'max')
   ]))
-  found = redrawn.decided(held['max'], share)
-  because += '' if found is not None else (
-      f'; it is {WORDS[held["max"]]} by the means, and {redrawn.said(share)}'
-  )
-  return Verdict(found, because)
+  return redrawn.tested(held['max'], share, because)
 
 
 RATIO = "(over the test AUC; the paper's is over the training AUC)"

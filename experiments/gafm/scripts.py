@@ -21,15 +21,20 @@ def read(name: str) -> dict[str, Any]:
   return studies.read(evidence.HERE / PAPER / 'records' / f'{name}.json')
 
 
-def all_data(epoch: str, record: str = 'table10') -> list[float]:
-  """By Delta: leak AUC over test AUC, mean of three attacks and the seeds."""
+def by_seed(epoch: str, record: str = 'table10') -> np.ndarray:
+  """[Deltas, seeds]: leak AUC over test AUC, mean of three attacks."""
   results = load(record)
   cells = [c for c in results.cells if c[0] in ('gafm', 'gafm_delta')]
-  return [
-      float(np.mean([1 / ratio(results, cell, attack, epoch)
-                     for attack in common.ATTACKS]))
+  return np.array([
+      np.mean([1 / ratio(results, cell, attack, epoch)
+               for attack in common.ATTACKS], axis=0)
       for cell in sorted(cells, key=lambda c: c[1] or 0)
-  ]
+  ])
+
+
+def all_data(epoch: str, record: str = 'table10') -> list[float]:
+  """By Delta: the mean over the seeds."""
+  return by_seed(epoch, record).mean(1).tolist()
 
 
 def delta() -> str:

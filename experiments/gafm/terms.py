@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import evidence, studies
+from experiments import evidence, redrawn, studies
 from experiments.claims import Verdict
 from experiments.gafm import common, paper, pictures, reviews, scripts
 from vfljax import sweep, train
@@ -210,9 +210,12 @@ def interval(x: np.ndarray) -> str:
 def comparable(of: Of) -> Verdict:
   """What the paper calls comparable: not ten times as large."""
   found = scripts.read(of.record)['means']
-  gan, ce = (np.abs(found[w])[:, -1].mean() for w in ('GAN', 'CE'))
-  return Verdict(
+  sizes = np.abs([np.asarray(found[w])[:, -1] for w in ('GAN', 'CE')])
+  gan, ce = sizes.mean(1)
+  drawn = np.divide(*(redrawn.weights(sizes.shape[1]) @ sizes.T).T)
+  return redrawn.tested(
       bool(0.1 < gan / ce < 10),
+      float(np.mean((0.1 < drawn) & (drawn < 10))),
       f'means in the last epoch, without their signs: GAN {gan:.3f}, CE '
       f'{ce:.3f}; the paper: {of.printed[0]:.3f}, {of.printed[1]:.3f}',
   )

@@ -2,10 +2,12 @@
 
 The paper prints utility losses and leakages, in points, at the best strength.
 The report compares measurements, so they are converted: AUC = 0.5 + leakage,
-and utility = undefended utility - loss. The paper does not say which strength
-is best; with `strength` None each of ours is compared. Each table has its own
-best strengths, so a protection's loss differs between Tables 10, 11 and 12. A
-loss stands only beside the leakages of its own table.
+and utility = undefended utility - loss. The tables do not say which strength is
+best; the text names three with a good trade-off (section 8.4: DP-L's 0.1 on
+Credit and 0.01 on Vehicle, ISO's 2.75 against MC on Vehicle). With `strength`
+None each of ours is compared. Each table has its own best strengths, so a
+protection's loss differs between Tables 10, 11 and 12. A loss stands only
+beside the leakages of its own table.
 """
 from vfljax.runner.config import Paper
 

@@ -10,6 +10,7 @@ from experiments.gafm import (
 )
 from vfljax.runner.workdir import recording
 
+SPAMBASE = terms.DATA['spambase']
 THREE = dict(norm=70.0, mean=71.0, median=72.0)
 LEAST = dict(auc=90.0, worst=89.0, best=91.0, norm=60.0, mean=60.0, median=60.0)
 MORE = LEAST | THREE
@@ -147,12 +148,53 @@ def test_the_least_difference_can_be_of_all_five_attacks(keep):
 ])
 def test_deltas_are_judged_by_both_epochs(best, last, held, said, monkeypatch):
   ratios = dict(max=best, last=last)
-  monkeypatch.setattr(
-      scripts, 'all_data', lambda epoch, record: list(ratios[epoch])
-  )
+  monkeypatch.setattr(scripts, 'by_seed', lambda epoch, record: (
+      np.repeat(np.array(ratios[epoch])[:, None], 3, axis=1)
+  ))
   found = by_scripts.among(0.1, 'table10', 'chosen')
   assert found.held is held
   assert said in found.because and 'best epoch: ' in found.because
+
+
+@pytest.mark.parametrize('apart, held', [(5.0, True), (0.1, None)])
+def test_a_delta_among_the_lowest_by_some_seeds_alone_is_not_decided(
+    apart, held, monkeypatch
+):
+  """By the means it is second; others come before it as seeds fall."""
+  noise = np.array([-1.0, 1.0, 0.5, -0.5])
+  ratios = np.array([0.0 * noise, 1 + noise, 1 - noise + apart,
+                     1 - noise + 1.1 * apart, 1 - noise + 1.2 * apart])
+  monkeypatch.setattr(scripts, 'by_seed', lambda epoch, record: ratios)
+  found = by_scripts.among(0.1, 'reviews', 'chosen')
+  assert found.held is held
+  assert ('held by the means' in found.because) == (held is None)
+
+
+@pytest.mark.parametrize('own, held', [
+    ((0.9, 0.9, 0.9), True), ((0.9, 0.9, 0.2), None), ((0.2, 0.2, 0.2), False),
+])
+def test_seeds_have_to_agree_on_what_a_transcript_tells(
+    own, held, monkeypatch
+):
+  kept = (0.6, 0.6, 0.6)
+  leaks = {'residual, first 50': kept, 'gradient, last': kept,
+           'f(x), last epoch': own}
+  monkeypatch.setattr(
+      scripts, 'read', lambda name: dict(leak_auc=dict(gafm=leaks))
+  )
+  assert by_scripts.transcript().held is held
+
+
+@pytest.mark.parametrize('gan, held', [
+    ([[1.0], [1.0], [1.0]], True), ([[0.01], [0.01], [26.0]], None),
+    ([[20.0], [20.0], [20.0]], False),
+])
+def test_seeds_have_to_agree_on_the_sizes_of_the_terms(
+    gan, held, monkeypatch
+):
+  means = dict(GAN=gan, CE=[[1.0], [-1.0], [1.0]])
+  monkeypatch.setattr(terms.scripts, 'read', lambda name: dict(means=means))
+  assert terms.comparable(SPAMBASE).held is held
 
 
 @pytest.mark.parametrize('name', terms.DATA)
@@ -161,9 +203,6 @@ def test_terms_are_followed_to_the_end_of_a_training_on_their_data(name):
   config = of.config(())
   assert config.data.name == name and not config.listed
   assert of.epochs[0] == 1 and of.epochs[-1] == config.train.epochs
-
-
-SPAMBASE = terms.DATA['spambase']
 
 
 def test_terms_cancel_only_if_seeds_agree(monkeypatch):

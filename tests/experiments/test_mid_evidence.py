@@ -106,6 +106,18 @@ def test_lambda_0_has_an_effect_only_beyond_the_spread(monkeypatch, zero, held):
   assert claims._zero(rivalries.TWO).judge().held is held
 
 
+@pytest.mark.parametrize('least, held', [
+    (8, True), (9.5, None), (10.5, None), (12, False),
+])
+def test_lambda_does_it_only_beyond_the_spread(monkeypatch, least, held):
+  """Lambda 0 leaves 10; lambda 0 alone is no lambda above it."""
+  use(monkeypatch, point('MID', 0, 50, 10), point('MID', 0.01, 49, least),
+      point('MID', 1, 40, 0))
+  assert claims._nothing_but_a_network().held is held
+  use(monkeypatch, point('MID', 0, 50, 10), point('MID', 1, 40, least))
+  assert claims._nothing_but_a_network().held is None
+
+
 def test_nothing_to_compare_is_no_verdict(monkeypatch):
   use(monkeypatch, point('MID', 0, 30, 12), point('DP-L', 1, 49.9, 30))
   assert rivalries.FIRST.judge().held is None
