@@ -139,9 +139,13 @@ def test_the_numbers_are_those_in_memory_also_when_continued(
 
 @pytest.mark.slow
 def test_a_run_may_go_on_in_memory(plain, killed, tmp_path):
-  """Which plays two epochs at a time where a streamed one saves after each."""
+  """Which plays two epochs at a time where a streamed one saves after each.
+
+  Pixels are scaled in another program, which may round otherwise.
+  """
   place = shutil.copytree(killed, tmp_path / 'out')
-  assert results(run.run(eleven(), images(), str(place))) == plain
+  found = results(run.run(eleven(), images(), str(place)))
+  assert found == pytest.approx(plain, rel=1e-6)
 
 
 @pytest.mark.parametrize('changed, message', [

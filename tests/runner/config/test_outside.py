@@ -343,6 +343,13 @@ def mine(place, *flags):
   ])
 
 
+def forget(place):
+  """What was imported from there is imported anew, as in a new process."""
+  for name, module in [*sys.modules.items()]:
+    if (getattr(module, '__file__', None) or '').startswith(str(place)):
+      del sys.modules[name]
+
+
 @pytest.fixture
 def edited(tmp_path, monkeypatch):
   """A config file whose defense stands beside it; (change) of its code."""
@@ -358,9 +365,7 @@ def edited(tmp_path, monkeypatch):
     file.write_text(text.replace(old, new))
 
   yield change
-  for name, module in [*sys.modules.items()]:  # What it imported from there.
-    if (getattr(module, '__file__', None) or '').startswith(str(tmp_path)):
-      del sys.modules[name]
+  forget(tmp_path)
   for registry, before in kept:
     registry.clear()
     registry.update(before)
@@ -402,6 +407,7 @@ def test_so_is_code_that_own_code_imports(edited, tmp_path, capsys):
       '__init__.py', 'deep.py', 'deeper.py', 'mine.py'
   ]
   (pack / 'deeper.py').write_text('TWICE = 3\n')
+  forget(tmp_path)
   capsys.readouterr()
   assert mine(tmp_path) == 2
   assert 'deeper.py has changed since' in capsys.readouterr().err
