@@ -241,6 +241,16 @@ def test_a_score_may_be_of_any_type(wide, dtype):
 def test_patience_is_of_epochs_that_were_measured():
   _, history = scored(*[0.5] * 7, patience=1, every=2)
   np.testing.assert_array_equal(history['measured'], [0, 1, 0, 1, 0, 0, 0])
+  np.testing.assert_array_equal(np.isnan(history['loss']), [0] * 4 + [1] * 3)
+
+
+def test_patience_that_is_spent_does_not_wait_for_the_last_epoch():
+  """The last is measured out of turn, and is not to be played any more."""
+  state, history = scored(
+      0, 0.5, 0, 0.4, 0, 0.4, 0.9, patience=2, every=2
+  )
+  np.testing.assert_array_equal(history['measured'], [0, 1, 0, 1, 0, 1, 0])
+  assert int(state.defense) == 1
 
 
 def test_patience_waits_for_a_first_best():

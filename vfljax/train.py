@@ -201,8 +201,9 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
   if not plan.patience:
     run, history = play(run)
     return run, history | dict(measured=measured)
-  since = (epoch - run.best.epoch) // plan.every
-  stopped = (run.best.epoch >= 0) & (since > plan.patience)
+  # Measured epochs since the best; this one is not played yet.
+  since = (epoch - run.best.epoch - 1) // plan.every
+  stopped = (run.best.epoch >= 0) & (since >= plan.patience)
   shapes = jax.eval_shape(play, run)[1]
 
   def skip(run):

@@ -107,7 +107,73 @@ def test_what_a_file_does_not_say_is_as_in_vflairs_code():
   assert config.model.bottom == (32, 1)
 
 
+def listing(*attacks, parties=4):
+  """A file with some attacks, each (its name, its parameters)."""
+  return dict(
+      k=parties, model_list={str(k): {} for k in range(parties)},
+      attack_list={
+          str(i): dict(name=name, parameters=more)
+          for i, (name, more) in enumerate(attacks)
+      },
+  )
+
+
+@pytest.mark.parametrize('attacks, said', [
+    ([('NormbasedScoring', dict(party=[0])),
+      ('DirectionbasedScoring', dict(party=[1]))], "differ in 'party'"),
+    ([('NormbasedScoring', dict(party=[0, 1]))], r'by parties \[0, 1\] has no'),
+    ([('NormbasedScoring', dict(party=[0, 3]))], 'the active one'),
+    ([('NormbasedScoring', dict(party=[-2]))], '0 to 3; got'),
+    ([('PassiveModelCompletion', dict(n_labeled_per_class=4)),
+      ('ActiveModelCompletion', dict(n_labeled_per_class=9))],
+     "differ in 'n_labeled_per_class'"),
+    ([('NoisySample', dict(noise_rate=0.1)),
+      ('NoisySample', dict(noise_rate=0.2))], 'is in the file twice'),
+])
+def test_no_attack_takes_the_settings_of_another(attacks, said):
+  """A config has one attacker, and each attack once: the last would win."""
+  with pytest.raises(UserError, match=said):
+    made(**listing(*attacks))
+
+
+def test_attacks_with_the_same_settings_are_translated_together():
+  attacks = [
+      ('NormbasedScoring', dict(party=[2, 0, 1])),
+      ('PassiveModelCompletion', dict(party=[0, 1, 2], n_labeled_per_class=9)),
+      ('NormbasedScoring', dict(party=[0, 1, 2])),
+  ]
+  config = made(**listing(*attacks))[0]
+  assert config.listed_attacks == ('norm_scoring', 'mixmatch')
+  assert (config.attack.party, config.attack.known) == (0, 9)
+  config = made(**listing(('NormbasedScoring', dict(party=[1]))))[0]
+  assert config.attack.party == 2
+
+
+@pytest.mark.parametrize('party, said', [
+    ([0], 'has no counterpart'), ([0, 1, 2, 3], 'has no counterpart'),
+    (3, 'of another kind than in VFLAIR'), ([4], '0 to 3; got'),
+])
+def test_a_defense_of_some_parties_is_not_taken_for_one_of_others(party, said):
+  defense = dict(name='MID', parameters={'party': party, 'lambda': 0.5})
+  with pytest.raises(UserError, match=said):
+    made(**listing(), defense=defense)
+
+
+@pytest.mark.parametrize('name, count, options', [
+    ('mnist', 10, ''), ('breast_cancer_diagnose', 2, ''), ('mine', 7, ''),
+    ('nuswide', 5, 'concepts=buildings,grass,animal,water,person'),
+    ('nuswide', 2, 'concepts=clouds,person'),
+])
+def test_the_classes_are_those_of_vflair(name, count, options):
+  config = made(dataset=dict(dataset_name=name, num_classes=count))[0]
+  assert config.data.options == options
+
+
 @pytest.mark.parametrize('changed, said', [
+    (dict(dataset=dict(dataset_name='mnist', num_classes=5)), 'num_classes 5'),
+    (dict(dataset=dict(dataset_name='mnist', num_classes='5')),
+     "'num_classes' must be a number"),
+    (dict(k=0), "'k' must be 2 parties or more; got 0"),
     (dict(tree_type='xgboost'), "counterpart of 'tree_type'"),
     (dict(communication=dict(communication_protocol='CELU')), "'CELU'"),
     (dict(k='two'), "'k' must be a number"),

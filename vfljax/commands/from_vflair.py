@@ -12,9 +12,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from vfljax.commands import given, vflair_names as names
+from vfljax.commands import given, vflair_attacks, vflair_names as names
+from vfljax.commands.vflair_attacks import group
 from vfljax.runner.config import (
-    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig, ranges,
+    Config, DataConfig, Entry, ModelConfig, TrainConfig, ranges,
 )
 from vfljax.runner.config.as_code import module
 from vfljax.runner.errors import UserError, brief
@@ -119,7 +120,9 @@ def _translated(
     )
   _check_rounds(theirs)
   parties = _number(theirs, 'k', 2, int)
-  attacks, apart, left_out, attack = _attacks(theirs, parties)
+  if parties < 2:
+    raise UserError(f"'k' must be 2 parties or more; got {parties}.")
+  attacks, apart, left_out, attack = vflair_attacks.attacks(theirs, parties)
   config = Config(
       seeds=_number(theirs, 'num_exp', 10, int),
       data=_data(theirs, parties), model=_model(theirs, parties),
@@ -143,15 +146,8 @@ def _number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
   return kind(value)
 
 
-def _group(theirs: Any, name: str) -> Mapping[str, Any]:
-  found = theirs.get(name) or {}
-  if not isinstance(found, Mapping):
-    raise UserError(f'{name!r} must be {{...}}; got {brief(repr(found))}.')
-  return found
-
-
 def _check_rounds(theirs: Mapping[str, Any]) -> None:
-  how = _group(theirs, 'communication')
+  how = group(theirs, 'communication')
   kind = how.get('communication_protocol', 'FedSGD')
   steps = how.get(
       'iteration_per_aggregation', theirs.get('iteration_per_aggregation', 1)
@@ -166,8 +162,20 @@ def _check_rounds(theirs: Mapping[str, Any]) -> None:
 
 
 def _data(theirs: Mapping[str, Any], parties: int) -> DataConfig:
-  name = _group(theirs, 'dataset').get('dataset_name', 'mnist')
-  return DataConfig(name=names.DATA.get(name, 'csv'), parties=parties)
+  own = group(theirs, 'dataset')
+  name = names.DATA.get(own.get('dataset_name', 'mnist'), 'csv')
+  found = DataConfig(name=name, parties=parties)
+  if 'num_classes' not in own:
+    return found
+  count = _number(own, 'num_classes', 10, int)
+  if name == 'nuswide' and count in names.CONCEPTS:
+    found.options = f'concepts={names.CONCEPTS[count]}'
+  elif count != names.CLASSES.get(name, count):
+    raise UserError(
+        f'num_classes {count} has no counterpart: VFLAIR takes so many of the '
+        f'classes of {name}, vfljax all {names.CLASSES[name]}.'
+    )
+  return found
 
 
 def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
@@ -176,8 +184,8 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
   Raises:
     UserError: for networks that differ, or have no counterpart in vfljax.
   """
-  listed = _group(theirs, 'model_list')
-  own = [_group(listed, str(k)) for k in range(parties)]
+  listed = group(theirs, 'model_list')
+  own = [group(listed, str(k)) for k in range(parties)]
   kinds = {(m.get('type', 'MLP2'), m.get('output_dim', 10)) for m in own}
   if len(kinds) > 1:
     raise UserError(
@@ -189,7 +197,7 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
   if not listed.get('apply_trainable_layer', 0):
     head = dict(top=(), aggregation='sum', trainable_top=False)
     # Of two classes the sum is one logit here, there the difference of two.
-    two = _group(theirs, 'dataset').get('num_classes', 10) == 2
+    two = group(theirs, 'dataset').get('num_classes', 10) == 2
     width = 1 if two else width
   if kind in names.WIDTHS:
     return ModelConfig(bottom=(*names.WIDTHS[kind], int(width)), **head)
@@ -202,16 +210,21 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
 
 
 def _defense(theirs: Mapping[str, Any], parties: int) -> list[Entry]:
-  defense = _group(theirs, 'defense')
+  defense = group(theirs, 'defense')
   if not defense:
     return []
-  name, more = defense.get('name'), _group(defense, 'parameters')
+  name, more = defense.get('name'), group(defense, 'parameters')
   if name not in names.DEFENSES:
     raise UserError(
         f'There is no counterpart of the defense {name!r}; there are: '
         f'{", ".join(names.DEFENSES)}.'
     )
-  owners = more.get('party', [parties - 1])
+  owners = vflair_attacks.owners(more, parties, parties - 1)
+  if owners not in ([parties - 1], [*range(parties - 1)]):
+    raise UserError(
+        f'{name} at parties {owners} has no counterpart: vfljax has a defense '
+        'at the active party or at all passive ones.'
+    )
   try:
     return [names.DEFENSES[name](more, owners == [parties - 1])]
   except (KeyError, TypeError) as error:
@@ -219,30 +232,3 @@ def _defense(theirs: Mapping[str, Any], parties: int) -> list[Entry]:
         f'The defense {name} lacks a parameter, or has one of another kind: '
         f'{error}.'
     ) from None
-
-
-def _attacks(theirs: Mapping[str, Any], parties: int):
-  """Attacks to run together, apart and not at all, and their settings."""
-  listed = _group(theirs, 'attack_list') or _group(theirs, 'attack')
-  some = [listed] if 'name' in listed else list(listed.values())
-  together, apart, left_out, own, known = [], [], [], {}, 4
-  party = 1
-  for one in some:
-    one = _group({'attack': one}, 'attack')
-    name, more = one.get('name'), _group(one, 'parameters')
-    if name not in names.ATTACKS:
-      left_out.append(str(name))
-      continue
-    ours, options, alone = names.ATTACKS[name](more)
-    (apart if alone else together).append(ours)
-    own |= {ours: options} if options else {}
-    known = int(more.get('n_labeled_per_class', known))
-    owners = more.get('party', [0])
-    party = 0 if len(owners) > 1 else owners[0] + 1  # Theirs count from 0.
-    if party >= parties:
-      raise UserError(
-          f'{name}: party {owners} is the active one, which knows the labels.'
-      )
-  return tuple(together), apart, left_out, AttackConfig(
-      party=party, known=known, own=own
-  )

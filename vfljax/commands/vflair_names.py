@@ -13,6 +13,13 @@ DATA = dict(
     mnist='mnist', cifar10='cifar10', cifar100='cifar100', nuswide='nuswide',
     breast_cancer_diagnose='breast_cancer', credit='credit', criteo='criteo',
 )
+# Of these VFLAIR can take some of the classes; here there are so many.
+CLASSES = dict(
+    mnist=10, cifar10=10, cifar100=100, breast_cancer=2, credit=2, criteo=2,
+    nuswide=10,
+)
+# Those that VFLAIR's code chooses, by their number.
+CONCEPTS = {2: 'clouds,person', 5: 'buildings,grass,animal,water,person'}
 FILES = {*DATA.values(), 'csv'} - {'breast_cancer'}
 
 # Hidden widths before the embedding's.

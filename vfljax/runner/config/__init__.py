@@ -108,8 +108,8 @@ class TrainConfig:
   # optax's 1e-4)
   remainder: str = word('drop', REMAINDERS)  # an epoch's last partial batch
   best: bool = False  # keep the epoch of the best validation score
-  patience: int = number(0, 0, MOST)  # with `best`: stop after so many epochs
-  # without a new one
+  patience: int = number(0, 0, MOST)  # with `best`: stop after so many measured
+  # epochs without a new one
   measure_every: int = number(0, 0, MOST)  # epochs between measurements; 0:
   # about 50 in all
   precision: str = word('highest', precision.WORDS)  # of products of float32
