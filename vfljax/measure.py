@@ -78,7 +78,7 @@ def watcher(
         rows[label(name, k, parties)] = Watched(guessed, facts)
     return rows
 
-  scored = _pooled if pool == 'epoch' else _averaged
+  scored = _pooled if pool == 'epoch' else averaged
 
   def digest(*stacks):
     if not attacks:
@@ -106,9 +106,9 @@ def _pooled(stacks: list[Guessed]) -> Metrics:
   ))
 
 
-def _averaged(stacks: list[Guessed]) -> Metrics:
-  """The means of an attack's scores in single rounds; see `_pooled`."""
-  found = _mean([jax.vmap(of_labels)(guessed) for guessed in stacks])
+def averaged(stacks: list[Guessed], scored: Callable | None = None) -> Metrics:
+  """The means of `scored`, or `of_labels`, of single rounds; see `_pooled`."""
+  found = _mean([jax.vmap(scored or of_labels)(x) for x in stacks])
   # A round of one class has no AUC and is left out of the mean. A NaN score
   # means that training diverged, which the mean must not hide.
   broken = jnp.stack([_diverged(guessed) for guessed in stacks]).any()

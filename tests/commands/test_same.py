@@ -194,3 +194,23 @@ def test_a_variant_may_say_itself_how_many_labels_it_knows():
   assert known(few, config('mixmatch:9, norm_scoring', 4)) == [2, 2]
   for asked in ('mixmatch:slow', 'mixmatch', 'mixmatch:9,mixmatch'):
     assert known(few, config(asked, 4)) == [2, 4]  # Two experiments.
+
+
+@pytest.mark.parametrize('attack', [
+    'noisy_sample', 'missing_features:often@2', 'active_completion',
+])
+def test_what_attackers_trained_differently_is_no_part(
+    attack, tmp_path, capsys
+):
+  """Also where no value shows it, as other seeds and defenses have none."""
+  one = made(tmp_path / 'one', [NONE, ISO])
+  two = made(tmp_path / 'two', [NONE, MORE], (2, 3), attack=attack)
+  for parts in ([one, two], [two, one]):
+    code, _, error = call(capsys, 'merge', *parts, '--to', tmp_path / 'all')
+    name = attack.partition('@')[0]
+    assert code == 2 and f'{name} changes how the federation trains' in error
+    assert f'only {two} has it' in error and len(error.splitlines()) == 2
+    assert not (tmp_path / 'all').exists()
+  more = made(tmp_path / 'more', [NONE, ISO], (4, 5), attack=attack)
+  code, _, error = call(capsys, 'merge', two, more, '--to', tmp_path / 'all')
+  assert code == 0, error

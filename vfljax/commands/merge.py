@@ -158,11 +158,12 @@ def _units(
   """Every unit's rows, timing and curves, without those that another has.
 
   Raises:
-    UserError: for two values under one name, damaged parts, and a folder that
-      does not say which it has.
+    UserError: for two values under one name, damaged parts, a folder that does
+      not say which it has, and trainings that only some attackers changed.
   """
   found: dict[str, tuple[list[dict], dict, dict]] = {}
   seen: dict[Key, tuple[float | None, Path]] = {}
+  met: dict[Path, set[str]] = {folder: set() for folder in folders}
   for folder in folders:
     timings = store.read_timings(folder)
     if not timings:
@@ -181,6 +182,7 @@ def _units(
             f'{parts.file(folder, unit, ".json")} is damaged: {why}.\nRunning '
             'the experiment again mends it.'
         ) from None
+      met[folder] |= {row['attack'] or '' for row in rows}
       fresh = [row for row in rows if not _seen(seen, row, folder)]
       if not fresh:
         continue
@@ -189,6 +191,7 @@ def _units(
         name, times = f'{unit} ({times + 1})', times + 1
       rest = {k: v for k, v in timing.items() if k != 'unit'}
       found[name] = fresh, rest, _fresh_curves(curves, rows, fresh)
+  same.check_training(met)
   return found
 
 

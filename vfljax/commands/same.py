@@ -1,10 +1,11 @@
 """Whether work directories are parts of one experiment."""
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import itertools
 from pathlib import Path
 from typing import Any
 
 from vfljax import algorithms, attacks, defenses, nets
+from vfljax.attack import TRAINING, recipe_of
 from vfljax.leakage import AttackName
 from vfljax.runner.cli import asking
 from vfljax.runner.config import OR, Config, Entry
@@ -37,6 +38,40 @@ def check(
   for check_pair in (_check_fields, _check_methods, _check_code):
     for one, other in pairs:
       check_pair(*one, *other)
+
+
+def check_training(met: Mapping[Path, Iterable[str]]) -> None:
+  """Refuses parts of which only some have an attack that changes training.
+
+  Their federations were trained differently. Where no defense has a seed in
+  both, no value says so.
+
+  Args:
+    met: Each work directory's attacks, as its results call them.
+
+  Raises:
+    UserError: naming two of them, and the attack.
+  """
+  changed = {
+      folder: {AttackName.parse(n).named for n in names if _changes_training(n)}
+      for folder, names in met.items()
+  }
+  for (one, mine), (other, its) in itertools.combinations(changed.items(), 2):
+    if odd := sorted(mine ^ its):
+      folder = one if odd[0] in mine else other
+      raise UserError(
+          f'{one} and {other} are two experiments: {odd[0]} changes how the '
+          f'federation trains, and only {folder} has it.\nvfljax compare shows '
+          'them beside each other.'
+      )
+
+
+def _changes_training(name: str) -> bool:
+  made = attacks.REGISTRY.get(AttackName.parse(name).base)
+  if made is None:  # Of code that is not here.
+    return False
+  recipe = recipe_of(made)
+  return recipe.stage == TRAINING or recipe.optimizer is not None
 
 
 def agreed(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -47,17 +47,25 @@ class Spec(NamedTuple):
   unheld: bool = False
 
 
-def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
+def apply(
+    table: Table, spec: Spec, x: np.ndarray | None = None
+) -> tuple[np.ndarray | None, ...]:
   """Every party's features, all rows; `None` for a party with labels only.
 
   They may be views of the table's.
 
+  Args:
+    table: The table.
+    spec: How it is divided.
+    x: Other samples, whose columns are held by those who hold the table's; by
+      default the table's own.
+
   Raises:
     ValueError: as `columns` and `images`.
   """
-  x = table.features
+  x = table.features if x is None else x
   if spec.label_only and spec.unheld:
-    held = apply(table, spec._replace(label_only=False, unheld=False))
+    held = apply(table, spec._replace(label_only=False, unheld=False), x)
     return None, *held[1:]
   if x.ndim == 4:
     if spec.ratios or spec.named:

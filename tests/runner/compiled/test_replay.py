@@ -18,6 +18,7 @@ from vfljax.types import Batch, Messages, PartyState, Round, State
 
 KEY = jax.random.key(0)
 SAMPLES, SIZE, ROUNDS = 24, 6, 3
+MEASURED = replay._measured
 # What a party reads of its weights, 1: never the weights themselves, 0.
 ONES = Defense(expose=lambda state, key, k, weights: jax.tree.map(
     jnp.ones_like, weights
@@ -49,8 +50,10 @@ def attacked(monkeypatch):
   about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
   plan = SimpleNamespace(batch_size=SIZE, defense=ONES)
 
-  def run(view, attack, wants=Wants(), asked=ROUNDS, against=None):
-    who = AttackConfig(known=2, replay_rounds=asked)
+  def run(
+      view, attack, wants=Wants(), asked=ROUNDS, against=None, pool='epoch'
+  ):
+    who = AttackConfig(known=2, replay_rounds=asked, pool=pool)
     monkeypatch.setattr(
         replay, 'attacker', lambda config, name: Attacker(who, None, about)
     )
@@ -70,6 +73,21 @@ def test_what_is_known_of_a_round_is_not_scored(view, attacked):
   )()
   assert guessed.scores.shape == (ROUNDS * SIZE,) and guessed.scores.any()
   np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
+
+
+def test_scores_are_pooled_over_rounds_or_averaged(attacked, monkeypatch):
+  """A round's are in order, but its lowest may be above another's highest."""
+  monkeypatch.setattr(replay, '_measured', MEASURED)
+
+  def order(key, view):
+    number = view.received[:, 0]
+    return number % 2 / 2 + number.sum()
+
+  areas = {
+      pool: attacked(views.CutGradients, order, pool=pool)['leak_auc']
+      for pool in ('epoch', 'round')
+  }
+  assert areas['round'] == 1 and 0.5 <= areas['epoch'] < 1
 
 
 def test_what_is_known_of_recorded_gradients_is_not_scored(attacked):

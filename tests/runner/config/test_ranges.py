@@ -12,6 +12,7 @@ from vfljax.runner.config import (
     Paper, TrainConfig, Variant, ranges,
 )
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers
 
 GROUPS = (
     Config, DataConfig, ModelConfig, TrainConfig, AttackConfig, AuxiliaryConfig,
@@ -198,6 +199,26 @@ TOGETHER = {
     'variants': (
         dict(variants=(Variant('cafe:a'), Variant('cafe:a'))), 'the same name'
     ),
+    "a variant's party": (
+        dict(variants=(Variant('norm_scoring:a', dict(party=2)),)),
+        'sets party, which is one for all',
+    ),
+    "a variant's pool": (
+        dict(variants=(Variant('norm_scoring:a', dict(pool='round')),)),
+        'sets pool, which is one for all',
+    ),
+    "a variant's when": (
+        dict(variants=(Variant('norm_scoring:a', dict(when='last')),)),
+        'sets when, which is one for all',
+    ),
+    "a variant's repeats": (
+        dict(variants=(Variant('norm_scoring:a', dict(repeats=3)),)),
+        'sets repeats, which is one for all',
+    ),
+    "a variant's auxiliary": (
+        dict(variants=(Variant('norm_scoring:a', dict(auxiliary=9)),)),
+        'sets auxiliary, which is one for all',
+    ),
     'alone': (dict(listed=(Entry('iso', label='alone'),)), 'another meaning'),
     'the baseline': (
         dict(listed=(Entry('iso', label='none'),)), 'another meaning'
@@ -208,6 +229,16 @@ TOGETHER = {
         'one strength at most',
     ),
 }
+
+
+def test_a_variant_may_say_what_all_have_and_what_is_its_own():
+  of = lambda name, **options: Variant(name, options)
+  few = of('cafe:few', pool=12)  # Its own pool, of samples.
+  again = of('norm_scoring:a', replay=True, pool='epoch')
+  config = Config(variants=(few, again, of('cafe:one')))
+  combinations.check(config)
+  made = attackers.attacker(config, 'cafe:few')
+  assert made.own.pool == 12 and made.who.pool == 'epoch'
 
 
 @pytest.mark.parametrize('case', TOGETHER)

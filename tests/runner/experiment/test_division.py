@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vfljax.data import split
 from vfljax.data.split import Spec
 from vfljax.data.table import Table
 from vfljax.runner.compiled import streamed
@@ -172,13 +173,13 @@ def test_other_distributions_have_noise_or_fewer_classes():
 
 def test_another_data_set_is_divided_and_scaled_by_itself():
   spec = Spec(2)
-  found = division.outside(table(20), spec, 20, 'standard')
+  found = division.outside(table(20), table(), spec, 20, 'standard')
   numbers = np.sort(found.features[0], axis=None)
   assert numbers.mean() == pytest.approx(0, abs=1e-5)
   assert numbers.std() == pytest.approx(1, abs=1e-4)
   assert found.features[1].shape == (20, 1) and found.labels.shape == (20, 3)
   # A row's features and label are of one sample.
-  plain = division.outside(table(20), spec, 7, 'none')
+  plain = division.outside(table(20), table(), spec, 7, 'none')
   np.testing.assert_array_equal(
       plain.features[0][:, 0], -plain.features[1][:, 0]
   )
@@ -186,10 +187,38 @@ def test_another_data_set_is_divided_and_scaled_by_itself():
       plain.labels.argmax(-1), plain.features[0][:, 0] % 3
   )
   assert len(set(plain.features[0].ravel().tolist())) == 7
-  assert len(division.outside(table(20), spec, 1, 'none').labels) == 1
+  assert len(division.outside(table(20), table(), spec, 1, 'none').labels) == 1
   for count in (0, 21):
     with pytest.raises(ValueError, match=f'must be 1..20, .*got {count}'):
-      division.outside(table(20), spec, count, 'none')
+      division.outside(table(20), table(), spec, count, 'none')
+
+
+@pytest.mark.parametrize('groups, how', [
+    ((0, 1, 2, 3), 'correlation'), ((0, 0, 0, 1), 'even'),
+])
+def test_of_another_data_set_parties_have_the_same_columns(groups, how):
+  """Whatever is correlated with what there, or belongs together."""
+  draw = np.random.default_rng(0)
+
+  def made(pairs, groups):
+    x = draw.normal(size=(40, 2)).astype(np.float32)[:, pairs]
+    x += 0.01 * draw.normal(size=x.shape).astype(np.float32)
+    return Table(
+        x, np.arange(40) % 2, ('a', 'b', 'c', 'd'), ('0', '1'), groups
+    )
+
+  here = made([0, 0, 1, 1], groups)
+  other = made([0, 1, 0, 1], (0, 1, 2, 3))
+  spec = Spec(2, how, strength=0.0)
+  held = [
+      [here.features[0].tolist().index(v) for v in part[0].tolist()]
+      for part in split.apply(here, spec)
+  ]
+  assert [*map(len, held)] == ([3, 1] if how == 'even' else [2, 2])
+  found = division.outside(other, here, spec, 40, 'none')
+  order = np.random.default_rng(0).choice(40, 40, False)
+  for part, own in zip(found.features, held):
+    np.testing.assert_array_equal(part, other.features[order][:, own])
 
 
 def test_who_knows_none_in_particular_knows_all():

@@ -116,3 +116,20 @@ def test_only_who_attacks_actively_trains_in_another_way(attack, party):
   others = {k for k, kind in enumerate(kinds) if kind != plain}
   evil = {1, 2} if party == 0 else {party}
   assert others == (evil if attack == 'active_completion' else set())
+
+
+def test_nor_do_attackers_train_a_defenses_weights_at_the_networks_rate():
+  one = setting(
+      optimizer='sgd', learning_rate=0.5, defense_learning_rate=0.125
+  )
+  one.after_training = dict(active_completion=None)
+  params = dict(bottom=jnp.ones(2), defense=jnp.ones(3))
+  tx = plans._attackers_optimizer(one)
+  first, state = tx.update(params, tx.init(params), params)
+  then, _ = tx.update(params, state, params)
+  for updates, factor in (first, 1), (then, 2):  # It goes on the same way.
+    np.testing.assert_allclose(updates['bottom'], -0.5 * factor, rtol=1e-5)
+    np.testing.assert_allclose(updates['defense'], -0.125 * factor, rtol=1e-5)
+  one.config.train.weight_decay = 0.1
+  with pytest.raises(ValueError, match='SGD at a constant rate'):
+    plans._attackers_optimizer(one)

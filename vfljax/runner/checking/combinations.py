@@ -13,6 +13,7 @@ from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig, outside,
 )
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers
 from vfljax.runner.experiment.jobs import ALONE
 
 HALVES = ('left_right', 'right_left', 'top_bottom', 'bottom_top')
@@ -145,7 +146,7 @@ def _both(model: ModelConfig) -> Iterator[str]:
 def _names(config: Config) -> Iterator[str]:
   """Wrong names of variants, and names of two results that are the same."""
   names = [variant.name for variant in config.variants]
-  for name in names:
+  for name, variant in zip(names, config.variants):
     of = AttackName.parse(name)
     if of.base not in attacks.REGISTRY:
       yield (
@@ -156,6 +157,12 @@ def _names(config: Config) -> Iterator[str]:
       yield f"The variant {name!r} must have no '@' and no ',' in its name."
     if names.count(name) > 1:
       yield f'Two variants of attacks have the same name: {name!r}.'
+    for option in attackers.ignored(config, variant):
+      yield (
+          f'The variant {name!r} sets {option}, which is one for all attacks: '
+          f'run it apart, with --config.attack.{option}='
+          f'{variant.options[option]}.'
+      )
 
 
 def _entry(entry: Entry) -> Iterator[str]:

@@ -209,7 +209,10 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     return Guessed(scores, seen.batch.labels, views.unknown(view))
 
   lucks = jax.random.split(k_run, len(rows))
-  return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys, lucks))))
+  guessed = lax.map(guess, (rows, keys, lucks))
+  if who.pool == 'round':
+    return measure.averaged([guessed], _measured)
+  return _measured(jax.tree.map(flat, guessed))
 
 
 def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:

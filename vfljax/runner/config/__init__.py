@@ -168,8 +168,9 @@ class AuxiliaryConfig:
 class Variant:
   """An attack that also runs with other settings.
 
-  Its name is '<attack>:<a word for the settings>'. The options are fields of
-  `AttackConfig` and the attack's own.
+  Its name is '<attack>:<a word for the settings>'. The options are the attack's
+  own, and `known` and those of replayed rounds of `AttackConfig`; its other
+  fields are one for all attacks.
   """
 
   name: str

@@ -9,7 +9,9 @@ from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
 from vfljax.leakage import AttackName
-from vfljax.runner.config import AttackConfig, Config, options, outside, ranges
+from vfljax.runner.config import (
+    AttackConfig, Config, Variant, options, outside, ranges,
+)
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import federations
 from vfljax.scene import Scene
@@ -18,6 +20,8 @@ from vfljax.types import VFL
 _COMMON = tuple(
     f.name for f in dataclasses.fields(AttackConfig) if f.name != 'own'
 )
+# Those that a variant cannot have otherwise, as they are of all attacks.
+_OF_ALL = ('party', 'pool', 'when', 'repeats', 'auxiliary')
 
 
 class Attacker(NamedTuple):
@@ -55,9 +59,12 @@ def attacker(config: Config, name: str) -> Attacker:
   """
   made = recipe(name)
   special = _special(config, name)
-  common = {k: v for k, v in special.items() if k in _COMMON}
+  common = {
+      k: v for k, v in special.items()
+      if k in _COMMON and k not in made.options._fields  # As `cafe.pool`.
+  }
   own = config.attack.own.get(made.group, {}) | {
-      k: v for k, v in special.items() if k not in _COMMON
+      k: v for k, v in special.items() if k not in common
   }
   who = dataclasses.replace(config.attack, **common)
   ranges.check(who, f'{name}: attack' if common else 'attack')
@@ -69,6 +76,17 @@ def attacker(config: Config, name: str) -> Attacker:
 def differs(config: Config, name: str, option: str) -> bool:
   """Whether an attack is a variant with its own value of a common option."""
   return option in _special(config, name)
+
+
+def ignored(config: Config, variant: Variant) -> list[str]:
+  """A variant's options that would be ignored, as they are of all attacks."""
+  made = attacks.REGISTRY.get(AttackName.parse(variant.name).base)
+  own = recipe_of(made).options._fields if made else ()
+  return [
+      name for name, value in variant.options.items()
+      if name in _OF_ALL and name not in own
+      and value != getattr(config.attack, name)
+  ]
 
 
 def baselines(config: Config, name: str, scene: Scene) -> list[str]:

@@ -198,11 +198,13 @@ def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
   ), labels)
 
 
-def outside(table: Table, spec, sizes: int, how: str) -> Batch:
+def outside(table: Table, like: Table, spec, sizes: int, how: str) -> Batch:
   """Samples of another data set, divided among the parties in the same way.
 
   Args:
     table: The other data set.
+    like: The data set that is trained on: a split by correlation, or by columns
+      that belong together, is that of its columns.
     spec: How features are divided among the parties.
     sizes: How many samples to draw.
     how: How to scale them, by their own statistics: see `split`.
@@ -216,13 +218,11 @@ def outside(table: Table, spec, sizes: int, how: str) -> Batch:
         f"set's samples; got {sizes}."
     )
   rows = np.random.default_rng(0).choice(len(table.labels), sizes, False)
-  chosen = table._replace(
-      features=table.features[rows], labels=table.labels[rows], test=None
-  )
-  parts = [x if x is None else jnp.asarray(x) for x in vertical(chosen, spec)]
+  held = vertical(like, spec, table.features[rows])
+  parts = [x if x is None else jnp.asarray(x) for x in held]
   return Batch(
       tuple(x if x is None else scale_by(x, _scale_of(x, how)) for x in parts),
-      jax.nn.one_hot(jnp.asarray(chosen.labels), len(table.classes)),
+      jax.nn.one_hot(jnp.asarray(table.labels[rows]), len(table.classes)),
   )
 
 

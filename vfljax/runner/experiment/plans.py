@@ -1,5 +1,6 @@
 """How one cell of an experiment trains: its plan and its optimizers."""
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import optax
@@ -71,12 +72,22 @@ def rounds_an_epoch(setting: Setting) -> int:
 
 
 def _optimizer(setting: Setting) -> optax.GradientTransformation:
-  """A party's optimizer; a defense's weights may have their own rate."""
+  return _by_rate(setting, partial(_at_rate, setting))
+
+
+def _by_rate(
+    setting: Setting, made: Callable[[float], optax.GradientTransformation]
+) -> optax.GradientTransformation:
+  """A party's optimizer; a defense's weights may have their own rate.
+
+  Args:
+    made: (learning rate) -> optimizer.
+  """
   config = setting.config.train
-  tx = _at_rate(setting, config.learning_rate)
+  tx = made(config.learning_rate)
   if not config.defense_learning_rate:
     return tx
-  own = _at_rate(setting, config.defense_learning_rate)
+  own = made(config.defense_learning_rate)
   by_rate: dict[Hashable, Any] = {'own': own, 'rest': tx}
 
   def whose(params):
@@ -113,7 +124,8 @@ def _attackers_optimizer(
   """
   config = setting.config.train
   constant = config.schedule == 'constant' and not config.weight_decay
-  pace = Pace(config.optimizer, config.learning_rate, constant)
   recipes = map(attackers.recipe, setting.after_training)
   made = next((r.optimizer for r in recipes if r.optimizer), None)
-  return made and made(pace)
+  return made and _by_rate(
+      setting, lambda rate: made(Pace(config.optimizer, rate, constant))
+  )

@@ -144,7 +144,7 @@ def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
         f'{len(table.classes)}.'
     )
   return division.outside(
-      other, spec, config.auxiliary.samples, config.data.scale
+      other, table, spec, config.auxiliary.samples, config.data.scale
   )
 
 
