@@ -8,7 +8,9 @@ top networks. The paper does not say how the heads' losses are weighted: here
 they are added, so that each head learns at the full rate.
 
 The embedding of a party that quit arrives as zeros, so an embedding that is 0
-in a whole batch counts as absent.
+in a whole batch counts as absent. A defense of the active party that changes
+what it receives, such as MID's bottleneck, hides that: chained with one, the
+head of all parties predicts, whoever has quit.
 """
 from collections.abc import Sequence
 

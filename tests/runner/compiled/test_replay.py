@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from vfljax import attacks, measure, views
+from vfljax.adversary import HONEST, Adversary
 from vfljax.attack import Attack, Wants, recipe_of
 from vfljax.defense import Defense
 from vfljax.runner.compiled import replay
@@ -48,11 +49,14 @@ def attacked(monkeypatch):
   monkeypatch.setattr(replay, '_play', play)
   monkeypatch.setattr(replay, '_measured', lambda guessed: guessed)
   about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
-  plan = SimpleNamespace(batch_size=SIZE, defense=ONES)
 
   def run(
-      view, attack, wants=Wants(), asked=ROUNDS, against=None, pool='epoch'
+      view, attack, wants=Wants(), asked=ROUNDS, against=None, pool='epoch',
+      adversary=HONEST,
   ):
+    plan = SimpleNamespace(
+        batch_size=SIZE, defense=ONES, adversary=adversary
+    )
     who = AttackConfig(known=2, replay_rounds=asked, pool=pool)
     monkeypatch.setattr(
         replay, 'attacker', lambda config, name: Attacker(who, None, about)
@@ -88,6 +92,18 @@ def test_scores_are_pooled_over_rounds_or_averaged(attacked, monkeypatch):
       for pool in ('epoch', 'round')
   }
   assert areas['round'] == 1 and 0.5 <= areas['epoch'] < 1
+
+
+@pytest.mark.parametrize('view', [views.CutGradients, views.RecordedGradients])
+def test_attackers_choose_samples_of_a_round_as_in_training(view, attacked):
+  """A backdoor's rows of the target class are there again."""
+  mine = Adversary((1,), rows=lambda key, i: i.at[-2:].set(23))
+  guessed = attacked(
+      view, lambda key, v: v.received[:, 0], adversary=mine
+  )
+  rounds = guessed.scores.reshape(ROUNDS, SIZE)
+  np.testing.assert_array_equal(rounds[:, -2:], 23)
+  assert len(np.unique(rounds[:, :-2])) == ROUNDS * (SIZE - 2)
 
 
 def test_what_is_known_of_recorded_gradients_is_not_scored(attacked):

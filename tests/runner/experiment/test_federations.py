@@ -98,3 +98,20 @@ def test_whose_training_skips_blanks(monkeypatch, skips, model, data):
   monkeypatch.setitem(nets.REGISTRY, 'around_ours', nets.Network(around))
   config = Config(data=DataConfig(**data), model=ModelConfig(**model))
   assert federations.scene(config, 3).skips_blank == skips
+
+
+@pytest.mark.parametrize('model, trained', [
+    (dict(channels=(2,)), True), (dict(bottom=(4,)), True),
+    (dict(name='lenet5'), True), (dict(algorithm='vlr'), False),
+])
+def test_an_attackers_own_network_trains_as_the_federations(model, trained):
+  """On flipped images where these are: an attack's baseline is trained so."""
+  config = Config(
+      data=DataConfig(parties=2, flips=True), model=ModelConfig(**model)
+  )
+  own = federations.scene(config, 2).own((4, 2), 'none')
+  x = jax.random.uniform(jax.random.key(0), (9, 8, 8, 1))
+  params = own.init(jax.random.key(1), x)
+  flipped = (own.run(params, jax.random.key(2), x)[0]
+             != own.apply(params, x)).any(1)
+  assert 0 < flipped.sum() < 9 if trained else not flipped.any()

@@ -185,6 +185,8 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
   keys = jax.random.split(k_play, len(rows))
 
   def play(i, key) -> Round:
+    # Attackers have their say on a round's samples as in training (`epochs`).
+    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
     return _play(plan, data, labels, state, i, key)
 
   flat = lambda x: x.reshape(-1, *x.shape[2:])

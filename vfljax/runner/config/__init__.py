@@ -133,8 +133,8 @@ class AttackConfig:
   # epochs counts: 'max' is an attacker who chooses the best one
   known: int = number(4, 0, WHOLE)  # labels per class that an attacker knows;
   # 0: all
-  repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded
-  # value is their mean
+  repeats: int = number(1, 1, 10_000)  # label draws a training, of attacks
+  # after it; the recorded value is their mean
   replay: bool = False  # attack rounds played again before and after training
   replay_rounds: int = number(0, 0, MOST)  # how many; 0: as many as the attack
   # needs, an epoch's at most

@@ -105,8 +105,12 @@ def scene(config: Config, classes: int) -> Scene:
       head = nets.mlp(*widths, norm=norm)
       passive = federation(config, classes).bottom(1)
       return nets.then(passive, head)
-    below = () if linear else model.bottom
-    return network(config, (*below, *widths))
+    if linear:
+      return network(config, widths)
+    return augment.augmented(
+        network(config, (*model.bottom, *widths)), config.data.flips,
+        config.data.shifts,
+    )
 
   return Scene(
       classes, linear, model.trainable_top, model.aggregation, model.name,
