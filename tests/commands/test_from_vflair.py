@@ -127,6 +127,10 @@ def listing(*attacks, parties=4):
     ([('PassiveModelCompletion', dict(n_labeled_per_class=4)),
       ('ActiveModelCompletion', dict(n_labeled_per_class=9))],
      "differ in 'n_labeled_per_class'"),
+    ([('PassiveModelCompletion', dict(n_labeled_per_class=9)),
+      ('ActiveModelCompletion', {})], "differ in 'n_labeled_per_class'"),
+    ([('PassiveModelCompletion', dict(n_labeled_per_class='x'))],
+     "'n_labeled_per_class' must be a number; got 'x'"),
     ([('NoisySample', dict(noise_rate=0.1)),
       ('NoisySample', dict(noise_rate=0.2))], 'is in the file twice'),
 ])

@@ -2,6 +2,7 @@
 
 tests/commands/test_grid.py runs a grid on Ray, where it is installed.
 """
+import json
 import os
 import sys
 import types
@@ -50,9 +51,11 @@ def played(tmp_path):
 
 
 def test_a_task_whose_results_are_elsewhere_is_not_done(
-    played, tmp_path, capsys
+    played, tmp_path, capsys, monkeypatch
 ):
   """As those in a folder that the machine of the task has for itself."""
+  monkeypatch.setattr(ray_engine, '_LOOKS', 1)
+  monkeypatch.setattr(ray_engine.time, 'sleep', lambda seconds: None)
   assert 'a file system that all machines share' in played('')['one']
   assert '1 of 1: not finished' in capsys.readouterr().out
   (tmp_path / 'one').mkdir()
@@ -73,14 +76,23 @@ def test_tasks_have_the_settings_of_the_one_who_asks(monkeypatch):
   """As JAX_ENABLE_X64, which changes results; but devices are a machine's."""
   monkeypatch.setenv('JAX_ENABLE_X64', '1')
   monkeypatch.setenv('XLA_FLAGS', '--xla_some')
-  monkeypatch.setenv('JAX_PLATFORMS', 'cpu')
+  for name in ('JAX_PLATFORMS', 'JAX_NUM_CPU_DEVICES', 'JAX_PROCESS_ID'):
+    monkeypatch.setenv(name, '1')
+  # Of `ray job submit`, which Ray refuses to be told again.
+  monkeypatch.setenv('JAX_LOG_COMPILES', '1')
+  monkeypatch.setenv('RAY_JOB_CONFIG_JSON_ENV_VAR', json.dumps(
+      dict(runtime_env=dict(env_vars=dict(JAX_LOG_COMPILES='1')))
+  ))
   asked = {}
   ray = types.SimpleNamespace(init=lambda **how: asked.update(how))
   ray_engine._connect(ray)
   carried = asked['runtime_env']['env_vars']
   assert carried['JAX_ENABLE_X64'] == '1'
   assert carried['XLA_FLAGS'] == '--xla_some'
-  assert 'JAX_PLATFORMS' not in carried and 'PATH' not in carried
+  assert not {
+      'JAX_PLATFORMS', 'JAX_NUM_CPU_DEVICES', 'JAX_PROCESS_ID', 'PATH',
+      'JAX_LOG_COMPILES',
+  } & {*carried}
 
 
 def test_a_ray_that_cannot_be_reached_is_told(monkeypatch):

@@ -95,6 +95,11 @@ def test_utf16_is_told(tmp_path):
   for options in ({}, dict(encoding='latin-1')):
     with pytest.raises(ValueError, match='tsv is UTF-16; save the file as'):
       data.load('reviews', str(file), **options)
+  # Two letters of a Cyrillic encoding are the mark's bytes.
+  file.write_bytes('\u044f\u044e\n'.encode('cp1251'))
+  with pytest.raises(ValueError, match='line 1') as told:
+    data.load('reviews', str(file), encoding='cp1251')
+  assert 'UTF-16' not in str(told.value)
 
 
 def test_a_file_may_be_in_another_encoding_that_is_named(tmp_path):

@@ -226,3 +226,8 @@ def test_words_of_other_alphabets_are_cut_only_with_a_warning(tmp_path):
   }
   own = table.features[:, table.names.index('\xf6de')]
   np.testing.assert_array_equal(own, [0, 1] * 9)
+  # Vowels are signs of their own there.
+  file.write_text('1\t\u0939\u093f\u0902\u0926\u0940 x_y\n0\tz\n', 'utf-8')
+  table = data.load('reviews', str(file), unicode=True)
+  assert '\u0939\u093f\u0902\u0926\u0940' in table.names
+  assert {'x', 'y', 'z'} < {*table.names}

@@ -221,7 +221,7 @@ def test_channels_that_may_come_first_are_told(tmp_path):
   path = write_npz(tmp_path, x_train=images(20, (3, 8, 8)), y_train=y)
   with pytest.warns(data.Recognised, match=r'\(3, 8, 8\), channels last'):
     assert data.load('npz', path).features.shape == (20, 3, 8, 8)
-  for shape in ((8, 8, 3), (3, 3, 3), (8, 8, 9)):
+  for shape in ((8, 8, 3), (3, 3, 3), (8, 8, 9), (1, 9, 2), (2, 9, 9)):
     path = write_npz(tmp_path, x_train=images(20, shape), y_train=y)
     data.load('npz', path)
 
@@ -235,3 +235,10 @@ def test_classes_are_words_without_marks_around_them(words, tmp_path):
   table = data.load('npz', path)
   assert table.classes == ('bar', 'caf\xe9')
   assert table.labels.tolist() == [1, 0, 1, 0]
+
+
+def test_bytes_of_another_encoding_are_not_made_one_class(tmp_path):
+  y = np.array([b'caf\xe9', b'caf\xe8'] * 2)
+  path = write_npz(tmp_path, x_train=images(4), y_train=y)
+  with pytest.raises(ValueError, match='bytes that are not UTF-8; save them'):
+    data.load('npz', path)

@@ -292,8 +292,12 @@ def test_texts_are_cut_into_a_piece_for_each_party(tokenizer):
 def test_a_header_is_no_class(tokenizer):
   file = tokenizer / 'films.tsv'
   file.write_text('label\ttext\n1\ta very good film\n0\tbad\n')
-  with pytest.raises(ValueError, match='line 1: .label.* alone.* a header'):
+  with pytest.raises(ValueError, match='line 1: label .* alone.* a header'):
     texts.load(str(file), str(tokenizer))
+  file.write_text('sport\tfilm\nart\ta very good film\nart\tbad\n')
+  assert texts.load(str(file), str(tokenizer)).classes == ('art', 'sport')
+  file.write_text('class\tgood\nlabel\tbad\nclass\tbad\n')  # Of some people.
+  assert texts.load(str(file), str(tokenizer)).classes == ('class', 'label')
 
 
 def test_classes_below_zero_come_first(tokenizer):

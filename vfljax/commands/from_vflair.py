@@ -8,12 +8,11 @@ Adam, linear heads.
 import argparse
 from collections.abc import Mapping
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from vfljax.commands import given, vflair_attacks, vflair_names as names
-from vfljax.commands.vflair_attacks import group
+from vfljax.commands.vflair_attacks import group, number
 from vfljax.runner.config import (
     Config, DataConfig, Entry, ModelConfig, TrainConfig, ranges,
 )
@@ -119,31 +118,22 @@ def _translated(
         'not translated): remove it from the file to translate the rest.'
     )
   _check_rounds(theirs)
-  parties = _number(theirs, 'k', 2, int)
+  parties = number(theirs, 'k', 2, int)
   if parties < 2:
     raise UserError(f"'k' must be 2 parties or more; got {parties}.")
   attacks, apart, left_out, attack = vflair_attacks.attacks(theirs, parties)
   config = Config(
-      seeds=_number(theirs, 'num_exp', 10, int),
+      seeds=number(theirs, 'num_exp', 10, int),
       data=_data(theirs, parties), model=_model(theirs, parties),
       train=TrainConfig(
-          epochs=_number(theirs, 'epochs', 50, int), optimizer='adam',
-          batch_size=_number(theirs, 'batch_size', 2048, int),
-          learning_rate=_number(theirs, 'lr', 0.001, float),
+          epochs=number(theirs, 'epochs', 50, int), optimizer='adam',
+          batch_size=number(theirs, 'batch_size', 2048, int),
+          learning_rate=number(theirs, 'lr', 0.001, float),
       ),
       attack=attack, listed=(Entry('none'), *_defense(theirs, parties)),
       listed_attacks=attacks,
   )
   return config, apart, left_out
-
-
-def _number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
-  value = theirs.get(name, default)
-  if isinstance(value, bool) or not isinstance(value, (int, float)) or (
-      not math.isfinite(value) or kind is int and value != int(value)
-  ):
-    raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
-  return kind(value)
 
 
 def _check_rounds(theirs: Mapping[str, Any]) -> None:
@@ -167,7 +157,7 @@ def _data(theirs: Mapping[str, Any], parties: int) -> DataConfig:
   found = DataConfig(name=name, parties=parties)
   if 'num_classes' not in own:
     return found
-  count = _number(own, 'num_classes', 10, int)
+  count = number(own, 'num_classes', 10, int)
   if name == 'nuswide' and count in names.CONCEPTS:
     found.options = f'concepts={names.CONCEPTS[count]}'
   elif count != names.CLASSES.get(name, count):

@@ -9,9 +9,11 @@ Ray starts programs, opens ports and unpickles data received there, so it is
 imported only with --engine=ray, see SECURITY.md.
 """
 from collections.abc import Sequence
+import json
 import os
 from pathlib import Path
 import sys
+import time
 from types import ModuleType
 import warnings
 
@@ -22,6 +24,9 @@ from vfljax.runner import run as running
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine.stopping import Stop
 
+# Parts of the names of JAX's settings that are each machine's own.
+_OF_A_MACHINE = 'PLATFORM', 'DEVICES', 'PROCESS', 'COORDINATOR'
+_LOOKS = 30  # For a finished task's report, a second apart.
 RETRIES = 3  # Of a task whose process died.
 _SAVING = 5.0  # Seconds that tasks have to save when they are stopped.
 
@@ -63,7 +68,8 @@ def _ray() -> ModuleType:
   os.environ.setdefault('RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO', '0')
   # A cluster that was started on this machine, and may have crashed since.
   named = Path(os.environ.get('RAY_TMPDIR', '/tmp'), 'ray/ray_current_cluster')
-  if os.environ.get('RAY_ADDRESS') or named.exists():
+  asked = os.environ.get('RAY_ADDRESS') or (named.exists() and 'auto')
+  if asked and asked != 'local':
     # Tries to reach its cluster, of 40 s each; Ray would make twenty.
     os.environ.setdefault('RAY_gcs_server_port_wait_time_s', '2')
   # Prints lines in their order: those that look alike are not held back.
@@ -105,12 +111,15 @@ def _connect(ray: ModuleType) -> None:
 def _settings() -> dict[str, str]:
   """JAX's settings in this environment, which tasks on other machines need.
 
-  Some change results. Which devices there are is up to each machine.
+  Some change results. Devices and processes are each machine's own. What a job
+  of `ray job submit` was given its tasks have already, and Ray takes it once.
   """
-  own = 'JAX_PLATFORMS', 'JAX_PLATFORM_NAME'
+  job = json.loads(os.environ.get('RAY_JOB_CONFIG_JSON_ENV_VAR') or '{}')
+  given = (job.get('runtime_env') or {}).get('env_vars') or {}
   return {
       name: value for name, value in os.environ.items()
-      if name.startswith(('JAX_', 'XLA_')) and name not in own
+      if name.startswith(('JAX_', 'XLA_')) and name not in given
+      and not any(word in name for word in _OF_A_MACHINE)
   }
 
 
@@ -193,8 +202,10 @@ def _ended(ray: ModuleType, ref: object) -> str:
 
 def _unseen(one: Point) -> str:
   """Why a finished task's results are not here, or ''."""
-  if Path(one.workdir, 'report.html').exists():
-    return ''
+  for _ in range(_LOOKS):  # A network's file system may be late.
+    if Path(one.workdir, 'report.html').exists():
+      return ''
+    time.sleep(1)
   return (
       f'it ran on a machine that does not share {one.workdir} with this one; '
       '--workdir must be on a file system that all machines share.'

@@ -1,5 +1,6 @@
 """VFLAIR's attacks as ours, and who has a method."""
 from collections.abc import Mapping
+import math
 from typing import Any
 
 from vfljax.commands import vflair_names as names
@@ -17,6 +18,15 @@ def group(theirs: Any, name: str) -> Mapping[str, Any]:
   if not isinstance(found, Mapping):
     raise UserError(f'{name!r} must be {{...}}; got {brief(repr(found))}.')
   return found
+
+
+def number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
+  value = theirs.get(name, default)
+  if isinstance(value, bool) or not isinstance(value, (int, float)) or (
+      not math.isfinite(value) or kind is int and value != int(value)
+  ):
+    raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
+  return kind(value)
 
 
 def owners(more: Mapping[str, Any], parties: int, default: int) -> list[int]:
@@ -57,13 +67,14 @@ def attacks(
     ours, options, alone = names.ATTACKS[name](more)
     if own.setdefault(ours, options) != options:
       raise UserError(
-          f'{name} is in the file twice, with other parameters: a config of '
-          'vfljax has it once. Translate a file for each.'
+          f'{name} is in the file twice, not with the same parameters: a '
+          'config of vfljax has it once. Translate a file for each.'
       )
     (apart if alone else together).append(ours)
     whose.append(_attacker(name, more, parties))
-    if 'n_labeled_per_class' in more:
-      known.append(int(more['n_labeled_per_class']))
+    if 'n_labeled_per_class' in more or name in names.KNOWING:
+      own_known = names.KNOWING.get(name, 4)
+      known.append(number(more, 'n_labeled_per_class', own_known, int))
   return tuple(dict.fromkeys(together)), [*dict.fromkeys(apart)], left_out, (
       AttackConfig(
           party=_one('party', whose, 1),

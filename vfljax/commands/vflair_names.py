@@ -117,6 +117,8 @@ def _completion(more: More):
   return 'mixmatch', options | dict(stages=min(10, options['epochs'])), False
 
 
+# Attacks that know some labels, 4 a class if a file does not say how many.
+KNOWING = {'PassiveModelCompletion': 4, 'ActiveModelCompletion': 4}
 # Parameters -> (our name, its options, whether it needs a run of its own).
 ATTACKS: dict[str, Callable[[More], tuple[str, dict[str, Any], bool]]] = dict(
     DirectLabelScoring=_plain('direct_label'),

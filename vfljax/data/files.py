@@ -131,7 +131,8 @@ def lines(
   utf8 = own == 'utf-8'
   with file.open('rb') as raw:
     for number, line in enumerate(raw, start=1):
-      if number == 1 and line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+      wide = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+      if number == 1 and wide and (utf8 or b'\0' in line):
         raise ValueError(f'{file} is UTF-16; {SAVE}')
       try:
         text = line.decode('utf-8-sig' if utf8 and number == 1 else own)

@@ -5,16 +5,14 @@ The arrays are `x_train`, `y_train` and, for an official test set, `x_test` and
 [n, columns]. Labels are [n] or, as in Keras's CIFAR-10, [n, 1].
 """
 from collections.abc import Callable, Sequence
-import math
-import pathlib
 import warnings
-import zipfile
 
 import numpy as np
 
+from vfljax.data import archive
 from vfljax.data.columns import lost
 from vfljax.data.dialect import Recognised
-from vfljax.data.files import find, fits, one_line
+from vfljax.data.files import find
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import IMAGES, OWN, Facts, Source
 from vfljax.data.table import Table, few_classes, listing, single
@@ -23,7 +21,6 @@ HOW = (
     'Write one with numpy.savez(path, x_train=..., y_train=..., x_test=...,'
     ' y_test=...).'
 )
-_OBJECTS = 'has Python objects; plain arrays have words by x.astype(str).'
 NAMES = ('x_train', 'y_train', 'x_test', 'y_test')
 FASHION_CLASSES = (
     'T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat', 'Sandal', 'Shirt',
@@ -72,9 +69,10 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
     raise ValueError(f'{file}: some labels are NaN or infinite.')
   values, index = np.unique(labels, return_inverse=True)
   tabular = features.ndim == 2
-  if not tabular and features.shape[1] < 5 <= features.shape[3]:
+  first, *rest = features.shape[1:]
+  if not tabular and first in (1, 3, 4) and min(rest) > 4:
     warnings.warn(
-        f'{file}: images of {features.shape[1:]}, channels last. If they come '
+        f'{file}: images of {(first, *rest)}, channels last. If they come '
         'first, save x.transpose(0, 2, 3, 1).', Recognised, stacklevel=2,
     )
   columns = range(features.shape[1]) if tabular else ()
@@ -129,7 +127,7 @@ def _read(
     file, rounded: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
   """(features, labels, test mask) of both parts of an archive."""
-  arrays = _arrays(file)
+  arrays = archive.arrays(file, NAMES)
   held = {'x_test', 'y_test'} & arrays.keys()
   parts = ['train', 'test'] if held else ['train']
   lacking = [
@@ -155,60 +153,6 @@ def _read(
       )
   test = np.arange(sum(map(len, y))) >= len(y[0]) if len(parts) > 1 else None
   return np.concatenate(x), np.concatenate(y), test
-
-
-def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
-  """Name -> array of the archive; empty for names outside the layout."""
-  try:
-    with zipfile.ZipFile(file) as archive:
-      members = [one for one in archive.infolist() if not one.is_dir()]
-      names = [one.filename.removesuffix('.npy') for one in members]
-      if len(set(names)) < len(names):
-        raise ValueError('two arrays have one name')
-      fits(2 * sum(one.file_size for one in members), f'What {file} holds')
-      return {
-          name: _array(archive, one) if name in NAMES else np.empty(0)
-          for name, one in zip(names, members)
-      }
-  except Exception as error:  # Archives, compression and headers each raise
-    # their own errors, mostly about zip headers; only the system's are quoted.
-    why = f' ({one_line(error)})' if isinstance(error, OSError) else ''
-    if any(own in str(error) for own in (' GiB', _OBJECTS)):
-      raise
-    raise ValueError(
-        f'{file} is not a whole .npz archive of plain arrays{why}; get or write'
-        ' it again.'
-    ) from error
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-  """Reads one array, which must fill its part of the archive.
-
-  Raises:
-    ValueError: if it does not. The checksum at the end of a longer part would
-      not be read.
-  """
-  with archive.open(member) as raw:
-    # numpy.load would allocate whatever size a damaged header claims.
-    shape, _, dtype = _header(raw)
-    if dtype.hasobject:
-      raise ValueError(f'{member.filename} {_OBJECTS}')
-    if math.prod(shape) * dtype.itemsize > member.file_size:
-      raise ValueError('an array is larger than its part of the archive')
-  with archive.open(member) as raw:
-    found = np.lib.format.read_array(raw, allow_pickle=False)
-    if raw.read(1):
-      raise ValueError('an array is smaller than its part of the archive')
-  return found
-
-
-def _header(raw) -> tuple:
-  """(shape, Fortran order, dtype) from an array's header."""
-  version = np.lib.format.read_magic(raw)
-  if version == (1, 0):
-    return np.lib.format.read_array_header_1_0(raw)
-  # Version 3.0 differs from 2.0 only for structured arrays.
-  return np.lib.format.read_array_header_2_0(raw)
 
 
 def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
@@ -250,7 +194,13 @@ def _labels(file, y: np.ndarray) -> np.ndarray:
         f'{file}: labels must be whole numbers or words; got {y.dtype}.'
     )
   if y.dtype.kind == 'S':
-    y = np.char.decode(y, 'utf-8', 'replace')
+    try:
+      y = np.char.decode(y, 'utf-8')
+    except UnicodeDecodeError:
+      raise ValueError(
+          f'{file}: labels are bytes that are not UTF-8; save them as words, '
+          'y.astype(str).'
+      ) from None
   return np.char.strip(y) if y.dtype.kind == 'U' else y
 
 

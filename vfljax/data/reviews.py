@@ -31,7 +31,6 @@ IMDB_HOW = (
 )
 CLASSES = ('negative', 'positive')
 _WORD = re.compile(r"[a-z0-9']+")
-_ANY_WORD = re.compile(r"(?:[^\W_]|')+")
 _FEW, _FEWEST = 0.01, 10  # Letters beyond a to z that English texts have.
 
 
@@ -70,12 +69,14 @@ def load(
 
 def _tell_of_letters(file: pathlib.Path, texts: Sequence[str]) -> None:
   """Warns if words would often be cut at letters that are not a to z."""
-  letters = sum(c.isalpha() for text in texts for c in text)
   foreign = sum(
       c.isalpha() for text in texts if not text.isascii()
       for c in text if not c.isascii()
   )
-  if foreign > max(_FEW * letters, _FEWEST):
+  if foreign <= _FEWEST:
+    return
+  letters = sum(c.isalpha() for text in texts for c in text)
+  if foreign > _FEW * letters:
     warnings.warn(
         f'{file}: {foreign / letters:.0%} of the letters are not a to z, and '
         f'words end there. To keep them: {flag(unicode="True")}', Recognised,
@@ -172,7 +173,13 @@ def _words(text: str, unicode: bool) -> list[str]:
   if not unicode:
     return _WORD.findall(text.lower())
   # One letter for a letter and its accent.
-  return _ANY_WORD.findall(unicodedata.normalize('NFC', text).lower())
+  letters = unicodedata.normalize('NFC', text).lower()
+  return ''.join(c if _in_word(c) else ' ' for c in letters).split()
+
+
+def _in_word(c: str) -> bool:
+  """Letters, digits and what stands above or below them, as vowels do."""
+  return c == "'" or c.isalnum() or unicodedata.category(c)[0] == 'M'
 
 
 def _most_frequent(rows: Iterable[list[str]], words: int) -> list[str]:

@@ -24,6 +24,8 @@ HOW = (
     'Give a file with a line `label TAB text` for each text, and'
     " encoder='FOLDER' with the tokenizer.json of an encoder."
 )
+# Names of a column of labels, which are no labels.
+_HEADERS = {'label', 'labels', 'class', 'target', 'category', 'sentiment'}
 _LARGEST = 2**24  # Number of tokens that float32 can tell apart.
 
 
@@ -194,12 +196,11 @@ def _read(file: pathlib.Path, encoding: str) -> list[tuple[str, str]]:
     found.append((label.strip(), text))
   if not found:
     raise ValueError(f'{file} has no line.')
-  (first, text), *rest = found
-  header = first.isidentifier() and len(text.split()) == 1
-  if header and first not in {label for label, _ in rest}:
+  (first, _), *rest = found
+  if first.lower() in _HEADERS and first not in {label for label, _ in rest}:
     raise ValueError(
-        f'{file}, line 1: {brief(first, 40)} is the label of this line alone, '
-        f'whose text is {brief(text, 40)}. If it is a header, leave it out.'
+        f'{file}, line 1: {first} is the label of this line alone. It seems to '
+        'be a header, which has to be left out.'
     )
   return found
 

@@ -178,19 +178,40 @@ def test_pieces_of_texts_are_not_cut():
 
 
 @pytest.mark.parametrize('model, field', [
-    (dict(name='embedding'), 'model.options=buckets'),
-    (dict(name='wide_deep'), 'model.options=buckets'),
-    (dict(buckets=1000), 'model.buckets'),
+    (dict(name='embedding'), 'add buckets=1001 to --config.model.options'),
+    (dict(name='wide_deep'), 'add buckets=1001 to --config.model.options'),
+    (dict(buckets=1000), 'set --config.model.buckets=1001'),
 ])
 def test_categories_beyond_a_networks_are_refused(model, field):
   """They would all count as its last one."""
   check(most=999, **model)
-  with pytest.raises(ValueError, match=f'up to 1000, .*{field}=1001'):
+  with pytest.raises(ValueError, match=f'up to 1000, of .*{field}'):
     check(most=1000, **model)
   more = model | (
       dict(options='buckets=1001') if 'name' in model else dict(buckets=1001)
   )
-  check(most=1000, **more)
+  check(most=1000.5, **more)
+  with pytest.raises(ValueError, match='these are no categories'):
+    check(most=np.inf, **more)
+
+
+def test_a_missing_category_hides_no_other():
+  config = Config(
+      data=DataConfig(scale='none'), model=ModelConfig(name='embedding')
+  )
+  with pytest.raises(ValueError, match='up to 5000'):
+    suiting.check(SimpleNamespace(config=config, samples=SimpleNamespace(
+        features=(None, np.array([[np.nan, 5000.0]]))
+    )))
+
+
+def test_ones_own_network_may_read_words(monkeypatch):
+  monkeypatch.setitem(nets.REGISTRY, 'mine', nets.Network(
+      lambda width: nets.mlp(width)
+  ))
+  own = dict(name='texts', path='a.tsv', options='parts=2')
+  monkeypatch.setattr(suiting, '_check_width', lambda setting: None)
+  check(data=own, name='mine')
 
 
 def test_numbers_of_words_are_no_quantities():
@@ -203,13 +224,14 @@ def test_numbers_of_words_are_no_quantities():
 
 @pytest.mark.parametrize('model', [
     dict(norm='batch'), dict(name='mlp3', options='norm=batch'),
+    dict(name='mlp3', options='norm=layer', norm='batch'),  # Of the top.
 ])
 def test_one_sample_has_no_variance(model):
-  def rest(samples, remainder, **own):
+  def rest(samples, remainder, size=8, **own):
     suiting.check(SimpleNamespace(
         config=Config(
             model=ModelConfig(**own),
-            train=TrainConfig(batch_size=8, remainder=remainder),
+            train=TrainConfig(batch_size=size, remainder=remainder),
         ), sizes=SimpleNamespace(train=samples),
         samples=SimpleNamespace(features=(None, np.zeros(TABLE))),
     ))
@@ -220,3 +242,5 @@ def test_one_sample_has_no_variance(model):
     rest(18, remainder, **model)
     rest(17, remainder)
   rest(17, 'drop', **model)
+  with pytest.raises(ValueError, match='Rounds have one sample, and of one'):
+    rest(17, 'drop', size=1, **model)

@@ -18,11 +18,19 @@ from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Net
 
 
+MOST_BUCKETS = 10**8  # As `model.buckets`.
+
+
 def check(setting: Setting) -> None:
-  """Refuses a network on features of another kind, and texts cut in pieces."""
-  _check_pieces(setting)
+  """Refuses networks, batches and parties that do not suit the features."""
+  _check_network(setting)
   _check_numbers(setting)
+  _check_pieces(setting)
   _check_rest(setting)
+
+
+def _check_network(setting: Setting) -> None:
+  """Refuses a network on features of another kind."""
   model, data = setting.config.model, setting.config.data
   linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
   if model.norm != 'none' and (model.channels or model.buckets or linear):
@@ -58,17 +66,21 @@ def _check_rest(setting: Setting) -> None:
   It would be 0, all would be normalized to 0, and the running variance, with
   which a prediction is made, would shrink with each epoch.
   """
-  own, model = setting.config.train, setting.config.model
-  norm = model.norm
+  train, model = setting.config.train, setting.config.model
+  norms = {model.norm}
   if model.name == 'mlp3':
-    norm = federations.options_of(model).get('norm', norm)
-  if norm != 'batch' or own.remainder == 'drop':
+    norms.add(federations.options_of(model).get('norm', 'none'))
+  if 'batch' not in norms:
     return
-  if setting.sizes.train % own.batch_size == 1:
+  none = 'of one sample batch normalization has no variance: set another'
+  if train.batch_size == 1:
+    raise ValueError(
+        f'Rounds have one sample, and {none} --config.train.batch_size.'
+    )
+  if train.remainder != 'drop' and setting.sizes.train % train.batch_size == 1:
     raise ValueError(
         f'Of {setting.sizes.train} training samples in batches of '
-        f'{own.batch_size} one is left for the last round, and of one sample '
-        'batch normalization has no variance: set another '
+        f'{train.batch_size} one is left for the last round, and {none} '
         '--config.train.batch_size, or --config.train.remainder=drop.'
     )
 
@@ -82,7 +94,7 @@ def _check_pieces(setting: Setting) -> None:
   if source.parties != TEXTS:
     return
   given = options.parse(own.options, 'data.options', 'parts=3')
-  parts = int(given.get('parts', options_of(own.name)['parts']))
+  parts = int(given.get('parts', options_of(own.name).get('parts', 0)))
   features = setting.samples.features
   holders = sum(x is not None for x in features)
   holders += own.unheld and features[0] is None
@@ -98,7 +110,8 @@ def _check_numbers(setting: Setting) -> None:
   model, data = setting.config.model, setting.config.data
   source = REGISTRY.get(data.name)
   if not federations.numbered(model):
-    if data.path and source and source.parties == TEXTS:
+    ours = not model.name or outside.is_ours(nets.REGISTRY[model.name])
+    if data.path and source and source.parties == TEXTS and ours:
       raise ValueError(
           f'{data.name} has the numbers of words, which are no quantities: use '
           '--config.model.name=encoder or embedding, which read them.'
@@ -109,15 +122,21 @@ def _check_numbers(setting: Setting) -> None:
     own = nets.REGISTRY[model.name].options | federations.options_of(model)
     known = own.get('buckets', 0)
   most = max(
-      float(np.max(x, initial=0)) for x in setting.samples.features
-      if x is not None
+      np.fmax.reduce(x, axis=None, initial=0)
+      for x in setting.samples.features if x is not None
   )
-  if known and most >= known:
-    field = 'model.options=buckets' if model.name else 'model.buckets'
-    raise ValueError(
-        f'Features have numbers of categories up to {most:g}, of which the '
-        f'network tells {known} apart: set --config.{field}={most + 1:.0f}.'
-    )
+  if not known or most < known:
+    return
+  what = 'Columns have numbers of categories up to'
+  if most >= MOST_BUCKETS:
+    raise ValueError(f'{what} {most:g}: these are no categories.')
+  more = f'buckets={int(most) + 1}'
+  how = f'add {more} to --config.model.options' if model.name else (
+      f'set --config.model.{more}'
+  )
+  raise ValueError(
+      f'{what} {int(most)}, of which the network tells {known} apart: {how}.'
+  )
 
 
 def _check_width(setting: Setting) -> None:
