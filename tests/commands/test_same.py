@@ -1,4 +1,6 @@
 """Which work directories are parts of one experiment, and which are not."""
+from pathlib import Path
+
 import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, made
@@ -211,6 +213,24 @@ def test_what_attackers_trained_differently_is_no_part(
     assert code == 2 and f'{name} changes how the federation trains' in error
     assert f'only {two} has it' in error and len(error.splitlines()) == 2
     assert not (tmp_path / 'all').exists()
+  # One that does nothing, as at rate 0: both have a training of one seed, and
+  # values are compared.
+  like = made(tmp_path / 'like', [NONE, ISO], attack=attack)
+  code, _, error = call(capsys, 'merge', one, like, '--to', tmp_path / 'both')
+  assert code == 0, error
   more = made(tmp_path / 'more', [NONE, ISO], (4, 5), attack=attack)
   code, _, error = call(capsys, 'merge', two, more, '--to', tmp_path / 'all')
   assert code == 0, error
+
+
+def test_variants_of_an_optimizer_train_alike():
+  def row(attack, seed):
+    return dict(defense='none', strength=None, attack=attack, seed=seed)
+
+  one, two = [row('active_completion', 0)], [row('active_completion:80', 1)]
+  same.check_training({Path('one'): one, Path('two'): two})
+  with pytest.raises(UserError, match='noisy_sample:b changes'):
+    same.check_training({
+        Path('one'): [row('noisy_sample', 0)],
+        Path('two'): [row('noisy_sample', 1), row('noisy_sample:b', 1)],
+    })

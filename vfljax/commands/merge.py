@@ -163,7 +163,7 @@ def _units(
   """
   found: dict[str, tuple[list[dict], dict, dict]] = {}
   seen: dict[Key, tuple[float | None, Path]] = {}
-  met: dict[Path, set[str]] = {folder: set() for folder in folders}
+  met: dict[Path, list[dict]] = {folder: [] for folder in folders}
   for folder in folders:
     timings = store.read_timings(folder)
     if not timings:
@@ -182,7 +182,7 @@ def _units(
             f'{parts.file(folder, unit, ".json")} is damaged: {why}.\nRunning '
             'the experiment again mends it.'
         ) from None
-      met[folder] |= {row['attack'] or '' for row in rows}
+      met[folder] += rows
       fresh = [row for row in rows if not _seen(seen, row, folder)]
       if not fresh:
         continue

@@ -114,7 +114,9 @@ def _settings() -> dict[str, str]:
   Some change results. Devices and processes are each machine's own. What a job
   of `ray job submit` was given its tasks have already, and Ray takes it once.
   """
-  job = json.loads(os.environ.get('RAY_JOB_CONFIG_JSON_ENV_VAR') or '{}')
+  job = json.loads(
+      os.environ.get('RAY_JOB_CONFIG_JSON_ENV_VAR') or '{}'
+  ) or {}
   given = (job.get('runtime_env') or {}).get('env_vars') or {}
   return {
       name: value for name, value in os.environ.items()
@@ -166,7 +168,7 @@ def _cpus(ray: ModuleType, resources: Resources) -> float:
 
 def _awaited(ray: ModuleType, pending: dict, stop: Stop) -> dict[str, str]:
   """Waits until all tasks are over, or a stop is requested."""
-  failed, count = {}, len(pending)
+  failed, count, looks = {}, len(pending), _LOOKS
   with stop.awaited():
     while pending:
       if stop:
@@ -177,7 +179,9 @@ def _awaited(ray: ModuleType, pending: dict, stop: Stop) -> dict[str, str]:
       ready, _ = ray.wait([*pending], timeout=0.5)
       for ref in ready:
         one = pending.pop(ref)
-        why = _ended(ray, ref) or _unseen(one)
+        why = _ended(ray, ref)
+        if not why and (why := _unseen(one, looks)):
+          looks = 1  # Of a folder that is not shared nothing comes.
         print(
             f'{one.name}, {count - len(pending)} of {count}: '
             + (f'not finished: {why}' if why else 'done'), flush=True,
@@ -200,9 +204,9 @@ def _ended(ray: ModuleType, ref: object) -> str:
     return f'its process died {RETRIES + 1} times: {said}' if died else said
 
 
-def _unseen(one: Point) -> str:
+def _unseen(one: Point, looks: int) -> str:
   """Why a finished task's results are not here, or ''."""
-  for _ in range(_LOOKS):  # A network's file system may be late.
+  for _ in range(looks):  # A network's file system may be late.
     if Path(one.workdir, 'report.html').exists():
       return ''
     time.sleep(1)

@@ -40,25 +40,26 @@ def check(
       check_pair(*one, *other)
 
 
-def check_training(met: Mapping[Path, Iterable[str]]) -> None:
+def check_training(met: Mapping[Path, Iterable[Mapping[str, Any]]]) -> None:
   """Refuses parts of which only some have an attack that changes training.
 
-  Their federations were trained differently. Where no defense has a seed in
-  both, no value says so.
+  Their federations were trained differently, unless their utility is compared:
+  where both have a defense's training of one seed.
 
   Args:
-    met: Each work directory's attacks, as its results call them.
+    met: Each work directory's rows of results; shared ones are equal.
 
   Raises:
     UserError: naming two of them, and the attack.
   """
-  changed = {
-      folder: {AttackName.parse(n).named for n in names if _changes_training(n)}
-      for folder, names in met.items()
+  known = {
+      folder: ({*map(_trained_by, rows)} - {''}, {*map(_training, rows)})
+      for folder, rows in met.items()
   }
-  for (one, mine), (other, its) in itertools.combinations(changed.items(), 2):
-    if odd := sorted(mine ^ its):
-      folder = one if odd[0] in mine else other
+  for (one, mine), (other, its) in itertools.combinations(known.items(), 2):
+    odd = sorted(mine[0] ^ its[0])
+    if odd and not (mine[1] & its[1]) - {()}:
+      folder = one if odd[0] in mine[0] else other
       raise UserError(
           f'{one} and {other} are two experiments: {odd[0]} changes how the '
           f'federation trains, and only {folder} has it.\nvfljax compare shows '
@@ -66,12 +67,22 @@ def check_training(met: Mapping[Path, Iterable[str]]) -> None:
       )
 
 
-def _changes_training(name: str) -> bool:
-  made = attacks.REGISTRY.get(AttackName.parse(name).base)
-  if made is None:  # Of code that is not here.
-    return False
+def _training(row: Mapping[str, Any]) -> tuple:
+  """What names a training, of a row of its utility; else ()."""
+  own = row['defense'], row['strength'], row['seed']
+  return () if row['attack'] else own
+
+
+def _trained_by(row: Mapping[str, Any]) -> str:
+  """The attack of a row, if it changes training; all variants may alike."""
+  name = AttackName.parse(row['attack'] or '')
+  made = attacks.REGISTRY.get(name.base)
+  if made is None:  # None, or of code that is not here.
+    return ''
   recipe = recipe_of(made)
-  return recipe.stage == TRAINING or recipe.optimizer is not None
+  if recipe.optimizer is not None:  # It knows no options.
+    return name.base
+  return name.named if recipe.stage == TRAINING else ''
 
 
 def agreed(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

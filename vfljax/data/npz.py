@@ -199,7 +199,7 @@ def _labels(file, y: np.ndarray) -> np.ndarray:
     except UnicodeDecodeError:
       raise ValueError(
           f'{file}: labels are bytes that are not UTF-8; save them as words, '
-          'y.astype(str).'
+          "such as numpy.char.decode(y, 'latin-1')."
       ) from None
   return np.char.strip(y) if y.dtype.kind == 'U' else y
 
