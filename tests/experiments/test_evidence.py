@@ -455,6 +455,11 @@ def test_what_came_out_is_kept_line_by_line(tmp_path):
   assert (line['values'], line['came_out'], line['same']) == (3, 2, 1)
   assert line['missed'] == 'none accuracy, seed 0: 0.7 for 0.5'
   assert 'missed' not in verify.noted('gafm', 'table2', 1, [same, near])
+  far = [off._replace(seed=i, again=0.7 + i / 100) for i in range(6)]
+  told = verify.missed([*far, off._replace(seed=9, again=math.nan)])
+  assert told.startswith('none accuracy, seed 9: nan for 0.5; none accuracy, se'
+                         'ed 5: 0.75 for 0.5; ')
+  assert told.endswith('seed 3: 0.73 for 0.5; and 3 more')
   wide = off._replace(allowed=0.3)  # Seeds differ more than this one did.
   assert verify.noted('p', 'r', 1, [wide, near])['came_out'] == 2
   assert verify.noted('p', 'r', 1, [wide, near])['near'] == 1

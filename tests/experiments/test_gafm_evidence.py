@@ -167,7 +167,7 @@ def test_a_delta_among_the_lowest_by_some_seeds_alone_is_not_decided(
   monkeypatch.setattr(scripts, 'by_seed', lambda epoch, record: ratios)
   found = by_scripts.among(0.1, 'reviews', 'chosen')
   assert found.held is held
-  assert ('held by the means' in found.because) == (held is None)
+  assert ('is held by the means' in found.because) == (held is None)
 
 
 @pytest.mark.parametrize('own, held', [
@@ -182,7 +182,10 @@ def test_seeds_have_to_agree_on_what_a_transcript_tells(
   monkeypatch.setattr(
       scripts, 'read', lambda name: dict(leak_auc=dict(gafm=leaks))
   )
-  assert by_scripts.transcript().held is held
+  found = by_scripts.transcript()
+  assert found.held is held
+  assert ('is held by the means' in found.because) == (held is None)
+  assert 'not held' not in found.because
 
 
 @pytest.mark.parametrize('gan, held', [

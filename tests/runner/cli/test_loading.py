@@ -126,7 +126,7 @@ def test_classes_without_training_rows_are_told():
   told = []
   table = data.Table(
       np.zeros((6, 1), np.float32), np.int32([0, 1, 0, 1, 2, 2]), ('x',),
-      ('a', 'b', 'c'), (0,), np.arange(6) > 2,
+      ('a', 'b', 'c', 'of nobody'), (0,), np.arange(6) > 2,
   )
   loading.taken(DataConfig(), table, told.append)
   assert told == [

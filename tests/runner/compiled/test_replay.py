@@ -92,6 +92,11 @@ def test_scores_are_pooled_over_rounds_or_averaged(attacked, monkeypatch):
       for pool in ('epoch', 'round')
   }
   assert areas['round'] == 1 and 0.5 <= areas['epoch'] < 1
+  classes = lambda key, view: jax.nn.one_hot(
+      1 - view.received[:, 0].astype(int) % 2, 2
+  )
+  found = attacked(views.CutGradients, classes, pool='round')
+  assert (found['accuracy'], found['matched']) == (0, 1)
 
 
 @pytest.mark.parametrize('view', [views.CutGradients, views.RecordedGradients])
