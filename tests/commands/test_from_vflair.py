@@ -177,6 +177,18 @@ def test_the_classes_are_those_of_vflair(name, count, options):
     (dict(dataset=dict(dataset_name='mnist', num_classes=5)), 'num_classes 5'),
     (dict(dataset=dict(dataset_name='mnist', num_classes='5')),
      "'num_classes' must be a number"),
+    (dict(model_list={str(k): dict(output_dim=5.7) for k in range(2)}),
+     "'output_dim' must be a number; got 5.7"),
+    (dict(model_list=THEIRS['model_list'] | dict(apply_trainable_layer='0')),
+     "'apply_trainable_layer' must be 0 or 1; got '0'"),
+    *((dict(attack_list={'0': dict(
+        name='PassiveModelCompletion', parameters=dict(
+            party=[0], n_labeled_per_class=known))}),
+       "'n_labeled_per_class' must be 1 or more") for known in (0, -1)),
+    (dict(attack_list={'0': dict(name='PassiveModelCompletion', parameters=dict(
+        party=[0], epochs=2.5))}), "'epochs' must be a number; got 2.5"),
+    (dict(defense=dict(name='LaplaceDP', parameters=dict(
+        party=[1], dp_strength='0.1'))), "'dp_strength' must be a number"),
     (dict(k=0), "'k' must be 2 parties or more; got 0"),
     (dict(tree_type='xgboost'), "counterpart of 'tree_type'"),
     (dict(communication=dict(communication_protocol='CELU')), "'CELU'"),
@@ -196,15 +208,29 @@ def test_the_classes_are_those_of_vflair(name, count, options):
     (dict(attack_list={'0': dict(name='NormbasedScoring', parameters=dict(
         party=0))}), 'of another kind than in VFLAIR'),
     (dict(attack_list={'0': dict(name='NoisySample', parameters=dict(
-        noise_rate='x'))}), "of another kind than in VFLAIR: .*'x'"),
+        noise_rate='x'))}), "'noise_rate' must be a number; got 'x'"),
     (dict(defense=dict(name=['MID'])), 'of another kind than in VFLAIR'),
     *((dict(defense=dict(name='GradientSparsification', parameters=dict(
         party=[1], gradient_sparse_rate=rate))), 'and not drop all')
-      for rate in (1, 100, -1, math.inf, math.nan)),
+      for rate in (1, 100, -1)),
+    *((dict(defense=dict(name='GradientSparsification', parameters=dict(
+        party=[1], gradient_sparse_rate=rate))), 'must be a number')
+      for rate in (math.inf, math.nan)),
 ])
 def test_what_has_no_counterpart_is_refused(changed, said):
   with pytest.raises(UserError, match=said):
     made(**changed)
+
+
+def test_a_data_set_that_vfljax_has_not_is_told_to_be_read_from_a_file(
+    tmp_path, capsys
+):
+  (tmp_path / 'x.json').write_text(json.dumps(
+      THEIRS | dict(dataset=dict(dataset_name='minst'))
+  ))
+  from_vflair.run([str(tmp_path / 'x.json'), f'--to={tmp_path / "x.py"}'])
+  said = capsys.readouterr().out
+  assert "'minst' is no data set of vfljax" in said and ', cifar10, ' in said
 
 
 @pytest.mark.parametrize('text', ['[]', '{', '{"epochs": 3}'])

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from vfljax.commands import given, vflair_attacks, vflair_names as names
-from vfljax.commands.vflair_attacks import group, number
+from vfljax.commands.vflair_attacks import group
+from vfljax.commands.vflair_names import number
 from vfljax.runner.config import (
     Config, DataConfig, Entry, ModelConfig, TrainConfig, ranges,
 )
@@ -47,7 +48,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   target = Path(asked.to or f'{source.stem}.py').expanduser()
   if target.exists():
     raise UserError(f'{target} exists already: give another --to=FILE.py.')
-  config, apart, left_out = translated(read(source))
+  theirs = read(source)
+  config, apart, left_out = translated(theirs)
   config.experiment = f'vflair_{_word(source.stem)}'
   ranges.check(config)
   disk.write_text(target.absolute(), module(
@@ -56,6 +58,10 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   path = ' --config.data.path=...' if config.data.name in names.FILES else ''
   if config.data.name == 'csv':
     path += ' --config.data.label=...'
+  if config.data.name == 'csv':
+    print(f'{_data_set(theirs)!r} is no data set of vfljax, and will be read '
+          'from a CSV file of yours. By name it has: '
+          f'{", ".join(names.DATA)}.')
   for attack in left_out:
     print(f'Left out: {attack}, which has no counterpart in vfljax.')
   if not config.listed_attacks and not apart:
@@ -151,9 +157,13 @@ def _check_rounds(theirs: Mapping[str, Any]) -> None:
     )
 
 
+def _data_set(theirs: Mapping[str, Any]) -> str:
+  return group(theirs, 'dataset').get('dataset_name', 'mnist')
+
+
 def _data(theirs: Mapping[str, Any], parties: int) -> DataConfig:
   own = group(theirs, 'dataset')
-  name = names.DATA.get(own.get('dataset_name', 'mnist'), 'csv')
+  name = names.DATA.get(_data_set(theirs), 'csv')
   found = DataConfig(name=name, parties=parties)
   if 'num_classes' not in own:
     return found
@@ -176,7 +186,9 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
   """
   listed = group(theirs, 'model_list')
   own = [group(listed, str(k)) for k in range(parties)]
-  kinds = {(m.get('type', 'MLP2'), m.get('output_dim', 10)) for m in own}
+  kinds = {
+      (m.get('type', 'MLP2'), number(m, 'output_dim', 10, int)) for m in own
+  }
   if len(kinds) > 1:
     raise UserError(
         'All parties have the same network in a config of vfljax; '
@@ -184,19 +196,29 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
     )
   (kind, width), = kinds
   head: dict[str, Any] = dict(top=(), aggregation='concat')
-  if not listed.get('apply_trainable_layer', 0):
+  if not _trainable(listed):
     head = dict(top=(), aggregation='sum', trainable_top=False)
     # Of two classes the sum is one logit here, there the difference of two.
     two = group(theirs, 'dataset').get('num_classes', 10) == 2
     width = 1 if two else width
   if kind in names.WIDTHS:
-    return ModelConfig(bottom=(*names.WIDTHS[kind], int(width)), **head)
+    return ModelConfig(bottom=(*names.WIDTHS[kind], width), **head)
   if kind in names.NETWORKS:
-    return ModelConfig(name=names.NETWORKS[kind], width=int(width), **head)
+    return ModelConfig(name=names.NETWORKS[kind], width=width, **head)
   raise UserError(
       f'There is no counterpart of the network {kind!r}; there are: '
       f'{", ".join([*names.WIDTHS, *names.NETWORKS])}.'
   )
+
+
+def _trainable(listed: Mapping[str, Any]) -> bool:
+  """Whether the head learns: 0 or 1 there, and text is no answer."""
+  found = listed.get('apply_trainable_layer', 0)
+  if found not in (0, 1):
+    raise UserError(
+        f"'apply_trainable_layer' must be 0 or 1; got {brief(repr(found))}."
+    )
+  return bool(found)
 
 
 def _defense(theirs: Mapping[str, Any], parties: int) -> list[Entry]:

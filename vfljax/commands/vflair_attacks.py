@@ -1,9 +1,9 @@
 """VFLAIR's attacks as ours, and who has a method."""
 from collections.abc import Mapping
-import math
 from typing import Any
 
 from vfljax.commands import vflair_names as names
+from vfljax.commands.vflair_names import number
 from vfljax.runner.config import AttackConfig
 from vfljax.runner.errors import UserError, brief
 
@@ -18,15 +18,6 @@ def group(theirs: Any, name: str) -> Mapping[str, Any]:
   if not isinstance(found, Mapping):
     raise UserError(f'{name!r} must be {{...}}; got {brief(repr(found))}.')
   return found
-
-
-def number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
-  value = theirs.get(name, default)
-  if isinstance(value, bool) or not isinstance(value, (int, float)) or (
-      not math.isfinite(value) or kind is int and value != int(value)
-  ):
-    raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
-  return kind(value)
 
 
 def owners(more: Mapping[str, Any], parties: int, default: int) -> list[int]:
@@ -74,7 +65,7 @@ def attacks(
     whose.append(_attacker(name, more, parties))
     if 'n_labeled_per_class' in more or name in names.KNOWING:
       own_known = names.KNOWING.get(name, 4)
-      known.append(number(more, 'n_labeled_per_class', own_known, int))
+      known.append(_of_class(more, own_known))
   return tuple(dict.fromkeys(together)), [*dict.fromkeys(apart)], left_out, (
       AttackConfig(
           party=_one('party', whose, 1),
@@ -82,6 +73,18 @@ def attacks(
           own={ours: options for ours, options in own.items() if options},
       )
   )
+
+
+def _of_class(more: Mapping[str, Any], default: int) -> int:
+  """How many samples of each class the attacker knows the labels of."""
+  name = 'n_labeled_per_class'
+  known = number(more, name, default, int)
+  if known < 1:
+    raise UserError(
+        f'{name!r} must be 1 or more, as the attack learns from these samples; '
+        f'got {known}.'
+    )
+  return known
 
 
 def _attacker(name: str, more: Mapping[str, Any], parties: int) -> int:

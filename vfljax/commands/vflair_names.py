@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from vfljax.runner.config import Entry
-from vfljax.runner.errors import UserError
+from vfljax.runner.errors import UserError, brief
 
 More = Mapping[str, Any]
 
@@ -33,6 +33,23 @@ NETWORKS = dict(resnet18='resnet18')
 _CLIP = dict(clip_norm=0.2, clip='batch')
 
 
+def number(
+    theirs: Mapping, name: str, default: Any, kind: type = float
+) -> Any:
+  """An entry that is a number, of this kind; `default` if it is not there.
+
+  Raises:
+    UserError: if it is another, and KeyError if it is missing and `default` is
+      None.
+  """
+  value = theirs[name] if default is None else theirs.get(name, default)
+  if isinstance(value, bool) or not isinstance(value, (int, float)) or (
+      not math.isfinite(value) or kind is int and value != int(value)
+  ):
+    raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
+  return kind(value)
+
+
 def _at_active(name: str, active: bool) -> None:
   if not active:
     raise UserError(
@@ -43,19 +60,19 @@ def _at_active(name: str, active: bool) -> None:
 
 def _laplace(more: More, active: bool) -> Entry:
   _at_active('LaplaceDP', active)
-  return Entry('dp_laplace', (float(more['dp_strength']),), dict(_CLIP))
+  return Entry('dp_laplace', (number(more, 'dp_strength', None),), dict(_CLIP))
 
 
 def _gaussian(more: More, active: bool) -> Entry:
   _at_active('GaussianDP', active)
-  return Entry('dp_gaussian', (float(more['dp_strength']),), dict(_CLIP))
+  return Entry('dp_gaussian', (number(more, 'dp_strength', None),), dict(_CLIP))
 
 
 def _sparse(more: More, active: bool) -> Entry:
   """A rate above 1 is divided by 100 there until it is not."""
   _at_active('GradientSparsification', active)
-  dropped = float(more['gradient_sparse_rate'])
-  while 1 < dropped < math.inf:
+  dropped = number(more, 'gradient_sparse_rate', None)
+  while dropped > 1:
     dropped /= 100
   if not 0 <= dropped < 1:
     raise UserError(
@@ -69,24 +86,24 @@ def _sparse(more: More, active: bool) -> Entry:
 
 def _side(name: str, more: More, active: bool) -> Entry:
   return Entry(
-      name, (float(more['lambda']),),
+      name, (number(more, 'lambda', None),),
       dict(side='active' if active else 'passive'),
   )
 
 
 def _coae(more: More, active: bool) -> Entry:
   _at_active('CAE', active)
-  return Entry('coae', (float(more['lambda']),))
+  return Entry('coae', (number(more, 'lambda', None),))
 
 
 def _discrete(more: More, active: bool) -> Entry:
   _at_active('DiscreteSGD', active)
-  return Entry('discrete_sgd', (float(more['bin_numbers']),))
+  return Entry('discrete_sgd', (number(more, 'bin_numbers', None),))
 
 
 def _dcae(more: More, active: bool) -> Entry:
   after = (_coae(more, active),)
-  bins = (float(more['bin_numbers']),)
+  bins = (number(more, 'bin_numbers', None),)
   return Entry('discrete_sgd', bins, label='DCAE', after=after)
 
 
@@ -103,16 +120,16 @@ def _plain(name: str, alone: bool = False):
 
 
 def _inversion(more: More):
-  options = dict(steps=int(more.get('epochs', 500)))
+  options = dict(steps=number(more, 'epochs', 500, int))
   if 'lr' in more:
-    options |= dict(learning_rate=float(more['lr']))
+    options |= dict(learning_rate=number(more, 'lr', None))
   return 'gradient_inversion', options, False
 
 
 def _completion(more: More):
   options = dict(
-      epochs=int(more.get('epochs', 50)),
-      iterations=int(more.get('val_iteration', 1024)),
+      epochs=number(more, 'epochs', 50, int),
+      iterations=number(more, 'val_iteration', 1024, int),
   )
   return 'mixmatch', options | dict(stages=min(10, options['epochs'])), False
 
@@ -129,10 +146,10 @@ ATTACKS: dict[str, Callable[[More], tuple[str, dict[str, Any], bool]]] = dict(
     ActiveModelCompletion=_plain('active_completion', True),
     ReplacementBackdoor=_plain('label_replacement', True),
     NoisySample=lambda more: ('noisy_sample', dict(
-        rate=float(more.get('noise_rate', 0.01)),
-        std=float(more.get('noise_lambda', 2)),
+        rate=number(more, 'noise_rate', 0.01),
+        std=number(more, 'noise_lambda', 2),
     ), True),
     MissingFeature=lambda more: ('missing_features', dict(
-        rate=float(more.get('missing_rate', 0.25)),
+        rate=number(more, 'missing_rate', 0.25),
     ), True),
 )
