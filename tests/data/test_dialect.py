@@ -135,11 +135,44 @@ def test_thousands_are_parted_in_many_ways(cells, said, tmp_path):
     (['1,234', '20'], "'1,234'. If it separates thousands.*=decimal=point; if"),
     (['1,234', '?', '1,235', '-'], "has numbers, and '.?', '-' in 2 of 4 cel"),
     (['1.234,5', '20'], "'1.234,5': read them with .*options=decimal=comma"),
+    (['1.234.567', '2.000'], "'1.234.567', that may separate thousands"),
 ])
 def test_numbers_of_two_readings_are_asked_about(cells, message, tmp_path):
   rows = ''.join(f'{c}\t{i % 2}\n' for i, c in enumerate(cells))
   with pytest.raises(ValueError, match=message):
     load(tmp_path, f'x\ty\n{rows}'.encode())
+
+
+@pytest.mark.parametrize('cells, said, expected', [
+    (['1.100', '950'], '', None), (['-1.100', ' ', '7'], '', None),
+    (['1.100', '950'], 'point', [1.1, 950]),
+    (['1.100', '950'], 'comma', [1100, 950]),
+    # No thousands: another number of digits, a leading zero, points throughout.
+    (['1.10', '950'], '', [1.1, 950]), (['0.100', '950'], '', [0.1, 950]),
+    (['1.100', '2.500'], '', [1.1, 2.5]), (['1.100', '1950'], '', [1.1, 1950]),
+])
+def test_points_between_semicolons_may_separate_thousands(
+    cells, said, expected, tmp_path
+):
+  rows = ''.join(f'{c};{i};{i % 2}\n' for i, c in enumerate(cells))
+  text = f'x;z;y\n{rows}'.encode()
+  if expected is None:
+    with pytest.raises(ValueError, match='1.100., that may .*=decimal=comma'):
+      load(tmp_path, text, decimal=said, missing='impute')
+  else:
+    found = load(tmp_path, text, decimal=said).features[:, 0]
+    np.testing.assert_allclose(found, np.float32(expected))
+
+
+def test_points_may_be_decimal_marks_between_tabs(tmp_path):
+  text = b'x\tz\ty\n1.100\t1\t0\n950\t2\t1\n'
+  found = load(tmp_path, text).features[:, 0]
+  np.testing.assert_allclose(found, np.float32([1.1, 950]))
+
+
+def test_a_column_of_words_may_have_points_between_semicolons(tmp_path):
+  text = b'x;z;y\n1.100;1;0\n950;2;1\n'
+  assert load(tmp_path, text, text='x').features.shape[1] == 3
 
 
 @pytest.mark.parametrize('cells', [

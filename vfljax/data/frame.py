@@ -14,7 +14,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 import warnings
 
-from vfljax.data import namesakes, spelling, telling
+from vfljax.data import namesakes, spelling, telling, thousands
 from vfljax.data.columns import column_of, features, kind_of
 from vfljax.data.dialect import Dialect, dialect
 from vfljax.data.files import at, brief, find, fits, reading
@@ -97,14 +97,24 @@ def csv(
   namesakes.refuse_twice(_header(file, way), label, meant)
   frame = _frame(file, way, several(text), several(gaps))
   _refuse_shape(frame, file, way, label, meant)
-  for name in [name for name in frame.columns if name not in several(drop)]:
-    column = column_of(frame, name)
-    if kind_of(column) == 'string':
-      column = spelling.emptied(column, several(gaps))
-      frame[name] = column if name in several(text) else spelling.read(
-          column, way.decimal, bool(decimal)
-      )
+  kept = [name for name in frame.columns if name not in several(drop)]
+  for name in kept:
+    frame[name] = _spelled(
+        column_of(frame, name), way, name in several(text), gaps, bool(decimal)
+    )
+  if not decimal:
+    thousands.refuse_file(frame[kept], file, way)
   return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _spelled(
+    column: 'pd.Series', way: Dialect, text: bool, gaps: Names, said: bool
+) -> 'pd.Series':
+  """A column of text as numbers, if all its cells are, and it may not stay."""
+  if kind_of(column) != 'string':
+    return column
+  column = spelling.emptied(column, several(gaps))
+  return column if text else spelling.read(column, way.decimal, said)
 
 
 def _how(path: str) -> str:

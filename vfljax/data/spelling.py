@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vfljax.data import thousands
 from vfljax.data.files import brief
 from vfljax.data.options import flag
 from vfljax.data.table import bare, listing
@@ -77,6 +78,8 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
       return _numbers(column, cells, between, decimal)
   if decimal == '.':
     _refuse_decimal_commas(column, cells)
+    if not said:
+      thousands.refuse(column, cells)
   return column
 
 

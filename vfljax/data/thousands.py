@@ -1,0 +1,70 @@
+"""Points that may separate thousands: 1.100 beside 950 may be 1100."""
+import pathlib
+from typing import Any, TYPE_CHECKING
+
+from vfljax.data.dialect import Dialect
+from vfljax.data.files import brief
+from vfljax.data.options import flag
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+_LOOKED_AT = 10_000  # Rows of a file that decide.
+
+
+def refuse_file(
+    frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect
+) -> None:
+  """Refuses a CSV file whose numbers may have points between thousands.
+
+  Only where semicolons part cells, as a comma often is the decimal mark there.
+
+  Args:
+    frame: What was read of it, with decimal points.
+    file: The file.
+    way: How it was read.
+
+  Raises:
+    ValueError: (one line) names the options that decide.
+  """
+  import pandas as pd
+
+  columns = [*frame.select_dtypes('floating').columns]
+  if way.sep != ';' or not columns:
+    return
+  written: Any = pd.read_csv(
+      file, index_col=False, dtype=str, usecols=columns, nrows=_LOOKED_AT,
+      **way._asdict(),
+  )
+  for name in columns:
+    cells = written[name].dropna().str.strip()
+    refuse(written[name], cells[cells != ''])
+
+
+def refuse(column: 'pd.Series', cells: Any) -> None:
+  """Refuses numbers whose points may separate thousands.
+
+  Each point has three digits after it and no leading zero, and a cell has two
+  points, or none. If all cells have one, as 1.100 and 2.500, points are decimal
+  ones.
+
+  Args:
+    column: Of which the name is told.
+    cells: Its cells as they are written, without gaps.
+
+  Raises:
+    ValueError: (one line) names the options that decide.
+  """
+  found = cells[cells.str.contains('.', regex=False)]
+  grouped = r'[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)'
+  if len(found) and cells.str.fullmatch(grouped).all() and (
+      len(found) < len(cells) or (found.str.count(r'\.') > 1).any()
+  ):
+    name = str(column.name)
+    raise ValueError(
+        f'Column {name!r} has numbers with a point, like'
+        f' {brief(found.iloc[0], 30)}, that may separate thousands. If so, type'
+        f' {flag(decimal="comma")}; if it is a decimal point,'
+        f' {flag(decimal="point")}; if every value is a category,'
+        f' {flag(text=name)}'
+    )
