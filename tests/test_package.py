@@ -249,7 +249,7 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
 
 # Their parameters are options of a network or of a file, which people set by
 # name, as text.
-LONG = {'lenet5', 'csv'}
+LONG = {'lenet5', 'csv', 'parties'}
 
 
 @of_each(FILES)

@@ -128,7 +128,7 @@ def recommend(
 
   Args:
     data: A CSV or Parquet file with a header, a data frame (its index is not
-      read), or a table of `vfljax.data.load`.
+      read), or a table of `vfljax.data.load` or of `joined`, several parties'.
     label: The label column; not for a table, which has labels.
     named: The parties' columns: 'age,sex;*'. By default two parties have half
       each.
@@ -160,7 +160,7 @@ def recommend(
     file = os.fspath(data) if isinstance(data, (str, os.PathLike)) else ''
     asked = argparse.Namespace(
         file=file, label=_word('label', label), named=_word('named', named),
-        devices=devices, cache=cache, tensorboard=tensorboard,
+        devices=devices, cache=cache, tensorboard=tensorboard, ids='',
     )
     wanted = goals.goal(budget, max_leak)
     wanted = wanted if wanted.asked else goals.Goal(budget=command.BUDGET)

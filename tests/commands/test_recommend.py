@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 import shutil
 
 import numpy as np
@@ -14,6 +15,7 @@ from vfljax.commands import choice, dispatch, recommend, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading
 from vfljax.runner import run as running
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, ModelConfig
 from vfljax.runner.experiment import choosing
@@ -336,6 +338,28 @@ def test_each_goal_looks_again_in_a_folder_of_its_own(
   assert found == [('finer-2', None), ('finer-2', 0.32)] and again == cells
 
 
+def test_a_file_of_each_party_says_who_has_what(tmp_path, monkeypatch):
+  for name, column in (('bank', 'late'), ('telecom', 'calls'), ('shop', 'b')):
+    (tmp_path / f'{name}.csv').write_text(f'who,{column}\n1,1\n2,0\n')
+  monkeypatch.chdir(tmp_path)
+  asked, rest = recommend._parsed([
+      'bank.csv', 'telecom.csv', 'shop.csv', '--ids=who', '--label=late',
+      '--config.model.algorithm=vsnn',
+  ])
+  data = recommend.settings(asked, rest)[0].config.data
+  assert (data.name, data.split, data.parties) == ('parties', 'held', 3)
+  assert data.options == 'ids=who' and data.label == 'late'
+  table = load_data(data)
+  assert table.holders == (1, 2)
+  place = recommend.default_workdir(asked.file)
+  assert place == str(Path('out', 'recommend', 'bank.csv-telecom.csv-shop'))
+  # A program's table says it, too, unless the split was typed.
+  config = choice.sized(Config(), table, ['--config.attack.known=1'])
+  assert (config.data.split, config.data.parties) == ('held', 3)
+  config = choice.sized(Config(), table, ['--config.data.split=even'])
+  assert config.data.split == 'even'
+
+
 @pytest.mark.parametrize('arguments, message', [
     (['{}'], 'Which column is the label?'), (['{}'], ' --label=<name>'),
     (['{}/no.csv', '--label=late'], 'is not there'),
@@ -343,7 +367,12 @@ def test_each_goal_looks_again_in_a_folder_of_its_own(
     (['{}', '--label=late'], 'options=decimal=comma'),
     (['{}', '--seeds=3'], "unknown argument '--seeds=3'"),
     (['--label=late'], 'required: file'),
-    (['{}', 'b.csv', '--label=late'], "my.csv' and 'b.csv'.\nJoin them"),
+    (['{}', 'b.csv', '--label=late'], "type --ids=<column>: by which ids"),
+    (['{}', 'b.csv', '--ids=x', '--named=a;*'], "leave out '--named=a;*'"),
+    (['{}', 'b.csv', '--ids=x'], 'b.csv is not there'),
+    (['{}', 'b.csv', '--ids=x', '--config.data.split=even'],
+     'config.data.split is set by'),
+    (['{}', '--ids=x'], '--ids joins several files; got'),
     (['images.npz'], "vfljax.recommend(vfljax.data.load('npz', 'images.npz'))"),
     (['.', '--label=late'], "numpy, for a program: vfljax.recommend(vfljax."),
     # Each of these won in silence.

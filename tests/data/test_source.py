@@ -183,7 +183,7 @@ def test_the_size_is_that_of_the_facts_or_said_in_words():
 
 def test_a_persons_own_files_are_marked():
   own = {name for name, source in data.REGISTRY.items() if source.own}
-  assert own == {'reviews', 'texts', 'npz', 'csv', 'parquet'}
+  assert own == {'reviews', 'texts', 'npz', 'csv', 'parquet', 'parties'}
 
 
 def test_every_data_set_is_listed():

@@ -39,7 +39,7 @@ COSTLY = ('gradient_inversion', 'mixmatch')
 
 def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
   """The config with epochs, batch size, known labels and replayed rounds that
-  suit the table's rows.
+  suit the table's rows, and its parties where a table says who has what.
 
   Fields that were typed are not changed. No round is replayed if the training
   samples do not fill one.
@@ -51,6 +51,11 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
   typed = lambda field: any(
       a.lstrip('-').startswith(f'config.{field}') for a in argv
   )
+  if table.holders is not None and not typed('data.split'):
+    own = dataclasses.replace(
+        config.data, split='held', parties=max(table.holders) + 1
+    )
+    config = dataclasses.replace(config, data=own)
   train, attack = config.train, config.attack
   if not typed('train.batch_size'):
     train = dataclasses.replace(train, batch_size=rounds.batch_size(table))

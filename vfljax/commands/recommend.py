@@ -1,5 +1,8 @@
 """`vfljax recommend my.csv --label=target --budget=2`: what protects my data?
 
+A file of each party, the active one's first, is joined by a column of ids:
+`vfljax recommend bank.csv telecom.csv --ids=customer --label=churn`.
+
 Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
 and ends with advice, its evidence, and what was not tested. Any field of a
 config can be set: --config.data.missing=impute --config.seeds=10. The same
@@ -20,6 +23,8 @@ from typing import Any
 from vfljax.commands import (
     advise, choice, given, merge, recommended, sweeps,
 )
+from vfljax.data import files
+from vfljax.data.parties import BETWEEN
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
 from vfljax.report.reading import Results
@@ -39,6 +44,7 @@ BUDGET = 2.0  # Percentage points of utility, by default.
 _INSTEAD = dict(
     name=': files that end in .parquet or .pq are Parquet, all others CSV',
     path=', or name that file first',
+    options=', or --ids and type --config.data.options with ids=... in it',
 )
 # Messages name fields of a config; a user who typed our arguments needs those.
 _WORDS = {
@@ -171,8 +177,12 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
       formatter_class=given.AsWritten,
   )
   parser.add_argument('file', help='a CSV or Parquet file with a header')
-  # Somebody may have a file of each party.
-  parser.add_argument('more', nargs='*', help=argparse.SUPPRESS)
+  parser.add_argument(
+      'more', nargs='*', help='files of the passive parties, if each has one'
+  )
+  parser.add_argument(
+      '--ids', default='', help='the column by which such files are joined'
+  )
   parser.add_argument('--label', default='', help='the label column')
   parser.add_argument(
       '--named', default='', help="columns of the parties: 'age,sex;*'"
@@ -190,13 +200,17 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
       help='write event files of each epoch, too',
   )
   asked, fields = parser.with_config(argv)
-  if asked.more:
+  if asked.ids and not asked.more:
     raise UserError(
-        f'{parser.prog}: one file, please, in which a row is the same person '
-        f'at all parties; got {shown(asked.file)} and {shown(asked.more[0])}.\n'
-        "Join them first, for example by pandas' merge, and say which columns "
-        "each party has: --named='age,sex;*'"
+        f'{parser.prog}: --ids joins several files; got {shown(asked.file)}.\n'
+        'Leave it out. --config.data.options=drop=... leaves out a column.'
     )
+  if asked.more and not asked.ids and not any('ids=' in one for one in fields):
+    raise UserError(
+        f'{parser.prog}: type --ids=<column>: by which ids are rows of '
+        f'{shown(asked.file)} and {shown(asked.more[0])} the same person?'
+    )
+  asked.file = BETWEEN.join([asked.file, *asked.more])
   return asked, fields
 
 
@@ -219,10 +233,14 @@ def _config_flags(
         'Python it takes them, too: vfljax.recommend('
         f"vfljax.data.load('npz', {asked.file!r}))"
     )
+  kind = 'parquet' if parquet else 'csv'
   flags = [
-      f'--config.data.name={"parquet" if parquet else "csv"}',
+      f'--config.data.name={"parties" if BETWEEN in asked.file else kind}',
       f'--config.data.path={asked.file}',
   ] if asked.file else []
+  if more := asked.file.count(BETWEEN):
+    flags += ['--config.data.split=held', f'--config.data.parties={more + 1}']
+  flags += [f'--config.data.options=ids={asked.ids}'] if asked.ids else []
   if asked.label:
     flags.append(f'--config.data.label={asked.label}')
   if asked.named:
@@ -240,6 +258,15 @@ def _config_flags(
 def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
   """Raises a UserError for fields that would silently win over arguments."""
   said = dict(name=asked.file, path=asked.file) if asked.file else {}
+  if BETWEEN in asked.file:
+    said |= dict(split=asked.file, parties=asked.file)
+    if asked.named:
+      raise UserError(
+          'The files say which party has which column: leave out '
+          f'{shlex.quote(f"--named={asked.named}")}.'
+      )
+  if asked.ids:
+    said |= dict(options=f'--ids={asked.ids}')
   if asked.label:
     said |= dict(label=f'--label={asked.label}')
   if asked.named:
@@ -269,5 +296,5 @@ def own_words() -> Iterator[None]:
 
 def default_workdir(file: str) -> str:
   """Where results of a file, or of a program's samples, go by default."""
-  name = re.sub(r'[^\w.+]+', '-', Path(file).stem)
+  name = re.sub(r'[^\w.+]+', '-', Path(files.bare(file)).stem)
   return str(Path('out', 'recommend', name))

@@ -14,12 +14,13 @@ from typing import Any
 
 from vfljax.data import (
     bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class,
-    pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
+    parties, pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data import cache as arrays
 from vfljax.data.dialect import Recognised
 from vfljax.data.files import LONGEST
 from vfljax.data.options import converted
+from vfljax.data.parties import joined
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
 from vfljax.data.table import Table, check, impute
 
@@ -51,6 +52,7 @@ REGISTRY: dict[str, Source] = dict(
     npz=npz.SOURCE,
     csv=frame.CSV,
     parquet=frame.PARQUET,
+    parties=parties.SOURCE,
     tfds=tfds.SOURCE,
     synthetic=synthetic.SOURCE,
 )
@@ -150,5 +152,5 @@ def options_of(name: str) -> dict[str, Any]:
 
 __all__ = [
     'REGISTRY', 'Facts', 'Mismatch', 'Recognised', 'Source', 'Table', 'check',
-    'impute', 'load', 'options_of',
+    'impute', 'joined', 'load', 'options_of',
 ]

@@ -154,7 +154,7 @@ def _encoding(file: pathlib.Path) -> str:
   warnings.warn(
       f'{file} is not UTF-8 and is read as latin-1. If names look wrong, type'
       f' its encoding, as in {flag(encoding="cp1250")}', Recognised,
-      stacklevel=6,
+      stacklevel=7,
   )
   return 'latin-1'
 

@@ -45,6 +45,11 @@ def find(path: str, usual: str, how: str) -> pathlib.Path:
   return place
 
 
+def bare(path: str) -> str:
+  """Names without their folders: 'bank.csv;telecom.csv', of several files."""
+  return ';'.join(os.path.basename(one) for one in path.split(';'))
+
+
 def folder(path: str, how: str) -> pathlib.Path:
   """The folder at `path`.
 

@@ -13,8 +13,9 @@ from vfljax.data import controlled, naming
 from vfljax.data.table import Table
 
 COLUMN_SPLITS = (
-    'even', 'ratios', 'named', 'random', 'importance', 'correlation',
+    'even', 'ratios', 'named', 'random', 'importance', 'correlation', 'held',
 )
+HELD = '--config.data.split=held'
 IMAGE_SPLITS = (
     'even', 'left_right', 'right_left', 'top_bottom', 'bottom_top', 'strips',
     'quadrants',
@@ -90,7 +91,8 @@ def columns(
     how: 'even': equal numbers of original columns, in order, the first parties
       getting the remainder. 'ratios': by `ratios`, in order. 'named': by
       `named`. 'random': a random choice of columns by `seed`, in equal numbers
-      or by `ratios`. 'importance' and 'correlation': see `controlled`.
+      or by `ratios`. 'importance' and 'correlation': see `controlled`. 'held':
+      by `Table.holders`, if it has them, and no other then.
     ratios: '2:2:1' or numbers, one a party; 0 for party 0 means labels only.
     named: 'a,b;c,d': ';' separates parties, ',' separates names of original
       columns or of the table's columns. '*' means all columns not named. If
@@ -107,15 +109,9 @@ def columns(
       unknown, given twice or left out.
   """
   _check(parties, how, COLUMN_SPLITS, 'a table')
-  if ratios and how not in ('ratios', 'random'):
-    raise ValueError(
-        "Ratios need how='ratios' or 'random': --config.data.split=ratios."
-    )
-  if (how == 'named') != bool(named):
-    raise ValueError(
-        "how='named' and names of columns need each other: "
-        f'--config.data.split=named {naming.EXAMPLE}'
-    )
+  _check_given(how, ratios, named)
+  if how == 'held' or table.holders is not None:
+    return _by_holders(table, parties, how, label_only)
   if how in ('importance', 'correlation'):
     owners = _controlled(table, parties - label_only, how, seed, strength)
     owners = [[], *owners] if label_only else owners
@@ -188,6 +184,34 @@ def _held(x: np.ndarray, own: np.ndarray) -> np.ndarray:
   return x[:, own]
 
 
+def _by_holders(
+    table: Table, parties: int, how: str, label_only: bool
+) -> tuple[np.ndarray | None, ...]:
+  """Every party's columns, as the data say."""
+  if table.holders is None:
+    raise ValueError(
+        f"This data set does not say which party has which column: {HELD} is "
+        'for --config.data.name=parties, a file of each party.'
+    )
+  holders = np.array(table.holders)
+  count = int(holders.max(initial=0)) + 1
+  if how != 'held' or parties != count:
+    raise ValueError(
+        f'The data say which of {count} parties has which column: type {HELD}'
+        + (f' --config.data.parties={count}' if parties != count else '')
+    )
+  owned = [np.flatnonzero(holders == k) for k in range(count)]
+  if label_only != (not len(owned[0])):
+    raise ValueError(
+        'The active party has labels only with this algorithm, and its table '
+        f'has {len(owned[0])} columns: type --config.model.algorithm=vhnn, or '
+        '--config.data.unheld=True to leave them out.' if label_only else
+        'The active party has the label alone: type '
+        '--config.model.algorithm=vsnn'
+    )
+  return None if label_only else owned[0], *owned[1:]
+
+
 def _controlled(table: Table, parties: int, how: str, seed: int, strength):
   """Every party's groups, for the splits of `controlled`."""
   groups = np.array(sorted(set(table.groups)))
@@ -206,6 +230,18 @@ def _check(parties: int, how: str, known: Sequence[str], what: str) -> None:
   if how not in known:
     raise ValueError(
         f'Unknown split {how!r} of {what}; known: {", ".join(known)}.'
+    )
+
+
+def _check_given(how: str, ratios, named: str | None) -> None:
+  if ratios and how not in ('ratios', 'random'):
+    raise ValueError(
+        "Ratios need how='ratios' or 'random': --config.data.split=ratios."
+    )
+  if (how == 'named') != bool(named):
+    raise ValueError(
+        "how='named' and names of columns need each other: "
+        f'--config.data.split=named {naming.EXAMPLE}'
     )
 
 

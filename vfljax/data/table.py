@@ -26,6 +26,8 @@ class Table(NamedTuple):
       vertical split keeps them with one party. () for images.
     test: bool [n], true for rows of the official test set; `None` if the data
       set has none.
+    holders: For each column, the number of the party that has it, if the data
+      say so, as a file of each party does; 0 is the active party.
   """
 
   features: np.ndarray
@@ -34,6 +36,7 @@ class Table(NamedTuple):
   classes: tuple[str, ...]
   groups: tuple[int, ...]
   test: np.ndarray | None = None
+  holders: tuple[int, ...] | None = None
 
 
 def check(table: Table) -> Table:
@@ -179,6 +182,26 @@ def _check_shapes(table: Table) -> None:
           'groups must be whole numbers, the index of the original column for '
           f'each column; got {group!r}.'
       )
+  if table.holders is not None:
+    _check_holders(table.holders, table.groups)
+
+
+def _check_holders(holders: tuple[int, ...], groups: tuple[int, ...]) -> None:
+  """Refuses holders that are not one party for each original column."""
+  found = {*holders}
+  whole = all(isinstance(k, (int, np.integer)) for k in found)
+  if not whole or found | {0} != {*range(max(found, default=0) + 1)}:
+    raise ValueError(
+        'holders must be numbers of parties, from 0, of which each but the '
+        f'active one has a column; got {listing(sorted(found))}.'
+    )
+  if len(holders) != len(groups) or len({*zip(groups, holders)}) > len(
+      {*groups}
+  ):
+    raise ValueError(
+        'holders must have one party for each column, and the same for columns '
+        'of one group.'
+    )
 
 
 def _check_test(table: Table) -> None:

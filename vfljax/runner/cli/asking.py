@@ -4,14 +4,13 @@ import dataclasses
 from functools import partial
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from vfljax.data import naming
+from vfljax.data import files, naming
 from vfljax.data.table import Table
 from vfljax.nets import pretrained
 from vfljax.runner.checking import checks
@@ -128,6 +127,8 @@ def whose(config: Config, table: Table) -> dict[str, str]:
     alone = config.model.algorithm == 'vsnn' and not own.unheld
     owners = naming.owners(table, own.parties, own.named, alone)
     text = repr([sorted(some) for some in owners])
+  if table.holders is not None:
+    text += repr([*map(int, table.holders)])
   return {COLUMNS: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
@@ -150,7 +151,7 @@ def same_path(one: Any, other: Any) -> bool:
 
 
 def _end(path: Any) -> str:
-  return os.path.basename(os.path.normpath(str(path)))
+  return files.bare(str(path).rstrip('/'))
 
 
 def same_samples(one: str, other: str) -> bool:

@@ -12,8 +12,8 @@ def announce(path: str) -> None:
   mean.
   """
   try:
-    place = os.path.expanduser(path)
-    size = os.path.getsize(place) if os.path.isfile(place) else 0
+    places = [os.path.expanduser(one) for one in path.split(';')]
+    size = sum(os.path.getsize(one) for one in places if os.path.isfile(one))
   except (OSError, ValueError):
     return
   if size >= LARGE:

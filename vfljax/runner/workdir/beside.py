@@ -12,6 +12,7 @@ import shlex
 
 from vfljax import data
 from vfljax.check import kind as kind_of
+from vfljax.data import files
 from vfljax.data.table import Table
 from vfljax.runner.checking import checks
 from vfljax.runner.config import Config, as_code, outside
@@ -123,9 +124,7 @@ def _file(record: str) -> Path:
 
 def _text(record: str, config: Config) -> str:
   """The config file, without the seeds, which the command has."""
-  own = dataclasses.replace(
-      config.data, path=os.path.basename(config.data.path)
-  )
+  own = dataclasses.replace(config.data, path=files.bare(config.data.path))
   plain = dataclasses.replace(config, data=own, seeds=Config().seeds)
   name = Path(record).name
   return as_code.module(plain, f'The experiment of {name}, by vfljax.run.')

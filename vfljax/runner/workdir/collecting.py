@@ -1,9 +1,9 @@
 """Collects finished units' results into results.jsonl and timings.json."""
 from collections.abc import Mapping, Sequence
 import contextlib
-import os
 from pathlib import Path
 
+from vfljax.data import files
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import identity, parts
@@ -78,4 +78,4 @@ def labels_of(config: Mapping) -> dict[str, str]:
   if 'samples' not in config:
     return {}
   path = str(config.get('data', {}).get('path', ''))
-  return dict(file=os.path.basename(path), digest=config['samples'])
+  return dict(file=files.bare(path), digest=config['samples'])

@@ -26,6 +26,7 @@ from typing import Any
 import jax
 
 import vfljax
+from vfljax.data import files
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import raising, shares, store
@@ -75,7 +76,7 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
   del paper  # It is in the config file.
   for name in (raising.FIELD, FIELD, 'columns', 'weights'):
     config.pop(name, None)
-  config['data']['path'] = os.path.basename(config['data']['path'])
+  config['data']['path'] = files.bare(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
   by_key: dict[tuple, dict[int, float]] = {}
   for row in rows:
@@ -146,7 +147,7 @@ def command(argv: Sequence[str]) -> str:
     if flag.lstrip('-') in _PLACES:
       continue
     if flag.endswith('data.path'):
-      value = os.path.basename(value)
+      value = files.bare(value)
     kept.append(shlex.quote(f'{flag}{equals}{value}'))
   return ' '.join(kept)
 

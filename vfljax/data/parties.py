@@ -1,0 +1,202 @@
+"""One table of each party, joined by the ids of its rows.
+
+Real parties find their common rows by private set intersection. Here all tables
+are on one machine, as whoever studies a federation has them: rows whose ids all
+parties have are used, in the active party's order. Who has a column stays known
+(`Table.holders`), so that a split is not chosen but `held`.
+"""
+from collections.abc import Sequence
+import pathlib
+from typing import TYPE_CHECKING, Any
+import warnings
+
+from vfljax.data import cells, frame
+from vfljax.data.columns import column_of, kind_of
+from vfljax.data.dialect import Recognised
+from vfljax.data.files import brief, find
+from vfljax.data.options import Names, flag, several
+from vfljax.data.source import OWN, Source
+from vfljax.data.table import Table, impute, listing
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+BETWEEN = ';'  # What parts the files of a path.
+HOW = (
+    'Give a file of each party, the active one first, the label column and the '
+    "column of ids: --config.data.path='bank.csv;telecom.csv' "
+    '--config.data.label=target --config.data.options=ids=customer '
+    '--config.data.split=held'
+)
+
+
+def parties(
+    path: str = '', label: str = '', ids: str = '', missing: str = 'refuse',
+    sep: str = '', drop: Names = '', positive: str = '', categories: int = 100,
+    text: Names = '', rounded: Names = '', decimal: str = '',
+    encoding: str = '', gaps: Names = '',
+) -> Table:
+  """A CSV or Parquet file of each party, joined by ids.
+
+  Args:
+    path: The files with ';' between, the active party's first. Those that end
+      in .parquet or .pq are Parquet, all others CSV.
+    label: Name of the label column, in the first file.
+    ids: Name of a column of ids, which is in all files and is no feature. Ids
+      are compared as text: 7 and 007 are two.
+    missing, sep, drop, positive, categories, text, rounded, decimal, encoding,
+      gaps: As of `frame.csv`, for all files.
+
+  Raises:
+    FileNotFoundError, ValueError: as `frame.csv` and `joined`.
+
+  Warns:
+    Recognised: as `frame.csv` and `joined`.
+  """
+  files = [one.strip() for one in path.split(BETWEEN) if one.strip()]
+  if len(files) < 2:
+    raise ValueError(f'This needs two files or more. {HOW}')
+  for one in files:
+    find(one, '', HOW)
+  if not ids:
+    raise ValueError(f'Which column has the ids of rows? {HOW}')
+  how = cells.Written(sep, decimal, encoding, gaps)
+  frames = [
+      cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
+      else cells.csv(one, '' if k else label, drop, [ids, *several(text)],
+                     rounded, how)
+      for k, one in enumerate(files)
+  ]
+  return joined(
+      frames, label, ids, missing, names=[pathlib.Path(f).name for f in files],
+      drop=drop, positive=positive, categories=categories, text=text,
+      rounded=rounded,
+  )
+
+
+def joined(
+    frames: 'Sequence[pd.DataFrame]', label: str, ids: str,
+    missing: str = 'refuse', names: Sequence[str] = (), drop: Names = '',
+    **more: Any,
+) -> Table:
+  """The rows that all parties have, by their ids; with `Table.holders`.
+
+  Args:
+    frames: Each party's, the active one's first. They stay as they are.
+    label, ids, missing: As of `parties`.
+    names: What messages call the frames.
+    drop: Columns to leave out, wherever they are.
+    **more: `positive`, `categories`, `text` and `rounded`, as of `frame.csv`.
+
+  Raises:
+    ValueError: (one line) for a column that is missing, or at two parties, for
+      ids that are missing or twice in a table, if no row is at all parties, and
+      as `frame.csv`.
+
+  Warns:
+    Recognised: (one line) if some rows are not at all parties; and as
+      `frame.csv`.
+  """
+  names = names or [f'the table of party {k}' for k in range(len(frames))]
+  _check(frames, names, label, ids, several(drop))
+  own = [
+      _by_id(one, ids, name).drop(columns=[ids, *several(drop)],
+                                  errors='ignore')
+      for one, name in zip(frames, names)
+  ]
+  for one, name in zip(own[1:], names[1:]):
+    if not len(one.columns):
+      raise ValueError(f'{name} has no column besides {ids!r}.')
+  common = own[0].index
+  for one in own[1:]:
+    common = common[common.isin(one.index)]
+  _tell(own, common, names)
+  own = [one.loc[common].reset_index(drop=True) for one in own]
+  whole = own[0].join(own[1:])
+  table = frame.table(whole, label, missing, **more)
+  holders = [k for k, one in enumerate(own) for c in one if c != label]
+  table = table._replace(holders=tuple(holders[g] for g in table.groups))
+  return impute(table) if missing == 'impute' else table
+
+
+def _check(
+    frames: 'Sequence[pd.DataFrame]', names: Sequence[str], label: str,
+    ids: str, drop: Sequence[str],
+) -> None:
+  """Refuses columns that are missing, or at two parties."""
+  if len(frames) < 2 or len(names) != len(frames):
+    raise ValueError(
+        'There must be a table of each of two or more parties, and a name of '
+        f'each; got {len(frames)} and {len(names)}.'
+    )
+  for one, name in zip(frames, names):
+    try:
+      frame.require(one, ids)
+    except ValueError as error:
+      raise ValueError(f'{name} lacks the ids. {error}') from None
+  if label in (ids, *drop) or ids in drop:
+    raise ValueError(
+        'The label, the ids and columns to leave out must be different columns;'
+        f' got {brief(label)}, {brief(ids)}, {brief(list(drop))}.'
+    )
+  every = [str(column) for one in frames for column in one]
+  for name in drop:
+    frame.require(frames[0].iloc[:0].reindex(columns=[*dict.fromkeys(every)]),
+                  name)
+  if label not in frames[0] and label in every:
+    raise ValueError(
+        f'The label {label!r} must be in {names[0]}, the first table, which is '
+        'that of the active party.'
+    )
+  kept = [c for c in every if c not in (ids, *drop)]
+  if twice := [*dict.fromkeys(c for c in kept if kept.count(c) > 1)]:
+    raise ValueError(
+        f'Several tables have {listing(map(repr, twice))}, and a column can be '
+        f'at one party only. Rename it in one, or leave it out of all: '
+        f'{flag(drop=twice[0])}'
+    )
+
+
+def _by_id(one: 'pd.DataFrame', ids: str, name: str) -> 'pd.DataFrame':
+  """The table with its ids as index, as text.
+
+  Raises:
+    ValueError: if an id is missing, or there twice.
+  """
+  column: Any = column_of(one, ids)
+  if column.isna().any():
+    row = int(column.isna().to_numpy().argmax()) + 1
+    raise ValueError(f'{name}: row {row} has no id in {ids!r}.')
+  if kind_of(column) == 'floating':  # As pandas has numbers beside a gap.
+    whole = column.astype('int64')
+    if (whole != column).any():
+      raise ValueError(f'{name}: {ids!r} has fractions, which are no ids.')
+    column = whole
+  text = column.astype(str).str.strip()
+  if len(double := text[text.duplicated()]):
+    raise ValueError(
+        f'{name}: {len(double)} of {len(text)} rows have the id of another '
+        f'one, as {brief(double.iloc[0])} in {ids!r}. Keep one row of each.'
+    )
+  return one.set_axis(text.to_numpy(), axis=0)
+
+
+def _tell(
+    own: 'Sequence[pd.DataFrame]', common: 'pd.Index', names: Sequence[str]
+) -> None:
+  """Warns of rows that are not at all parties; refuses if all are."""
+  sizes = ', '.join(f'{len(one)} in {name}' for one, name in zip(own, names))
+  if not len(common):
+    some = ', '.join(brief(one.index[0]) for one in own if len(one))
+    raise ValueError(
+        f'No id is in all tables ({sizes}). Are they written alike? The first '
+        f'ones are {some}.'
+    )
+  if any(len(one) > len(common) for one in own):
+    warnings.warn(
+        f'{len(common)} rows are in all tables, and used ({sizes}).',
+        Recognised, stacklevel=3,
+    )
+
+
+SOURCE = Source(parties, 'any', HOW, OWN, own=True)
