@@ -129,6 +129,10 @@ def test_names_and_options():
     nets.make('lenet5').init(KEY, image(2, 6))
   with pytest.raises(ValueError, match='dtype'):
     nets.make('lenet5', dtype='int3')
+  with pytest.raises(ValueError, match='float64 would be float32'):
+    nets.make('lenet5', dtype='float64')
+  with jax.enable_x64(True):
+    nets.make('lenet5', dtype='float64')
   for wrong in (dict(norm='layer'), dict(how='fft')):
     with pytest.raises(ValueError, match='norm must be one of .*, how one of'):
       nets.make('lenet5', **wrong)

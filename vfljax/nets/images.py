@@ -1,6 +1,7 @@
 """Shared by networks on images: types, inference in blocks, checks."""
 from typing import Any
 
+import jax
 from jax import lax
 import jax.numpy as jnp
 
@@ -28,11 +29,18 @@ def dtype_of(name: str) -> Any:
   """The dtype that a network computes in; for '' `None`, that of its weights.
 
   Raises:
-    ValueError: unless it is '' or the name of a floating-point type.
+    ValueError: unless it is '' or the name of a floating-point type, or if
+      JAX would compute in another one: in float32 for float64.
   """
   known = ('', 'float32', 'bfloat16', 'float16', 'float64')
   if name not in known:
     raise ValueError(f'dtype must be one of {known}; got {name!r}.')
+  if name == 'float64' and not jax.config.jax_enable_x64:  # pyright: ignore
+    raise ValueError(
+        'dtype=float64 would be float32: JAX has no 64 bits unless '
+        'JAX_ENABLE_X64=1 is set in the environment. Set it, or leave dtype '
+        'out.'
+    )
   return jnp.dtype(name) if name else None
 
 

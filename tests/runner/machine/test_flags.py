@@ -3,8 +3,10 @@ import os
 import subprocess
 import sys
 
+import jax
 import pytest
 
+from vfljax.runner.errors import UserError
 from vfljax.runner.machine import device, libtpu, tuning
 
 # A module, its variable, its flag and the value.
@@ -140,3 +142,8 @@ def test_the_command_line_tells_both(monkeypatch):
   device.set_up(1, '')
   for _, variable, flag, value in TOLD.values():
     assert os.environ[variable] == f'{flag}={value}'
+
+
+def test_a_run_needs_compiled_programs():
+  with jax.disable_jit(), pytest.raises(UserError, match='JAX_DISABLE_JIT'):
+    device.set_up(0, '')

@@ -29,6 +29,15 @@ def test_a_cpus_programs_stay_as_they_are():
     assert traced() == before
 
 
+def test_a_cpu_does_not_do_what_no_record_says():
+  """JAX's own setting: a CPU would obey this word, and not know others."""
+  before = traced()
+  with jax.default_matmul_precision('F64_F64_F64'):
+    assert traced() != before
+    with precision.of_products('highest'):
+      assert traced() == before
+
+
 @pytest.mark.parametrize('word', precision.WORDS)
 def test_products_on_accelerators(accelerator, word):
   before = traced()

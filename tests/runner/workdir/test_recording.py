@@ -3,6 +3,7 @@ import json
 import math
 from pathlib import Path
 
+import jax
 import pytest
 
 from vfljax.report import reading
@@ -103,6 +104,24 @@ def test_another_experiments_record_is_not_overwritten(work, tmp_path):
   with pytest.raises(UserError, match='remove that file') as error:
     overwriting.check(str(file), [*ARGV, '--config.train.epochs=3'])
   assert 'gafm/table2.py' in str(error.value).splitlines()[1]
+
+
+def test_another_record_is_one_under_other_settings_of_jax(work, tmp_path):
+  file = str(tmp_path / 'r.json')
+  with jax.enable_x64(True):
+    recording.write(file, work, ARGV)
+    overwriting.check(file, ARGV)
+  said = recording.read(file)['command']
+  assert said.startswith('JAX_ENABLE_X64=True python launch.py --config=')
+  with pytest.raises(UserError, match='another command:\nJAX_ENABLE_X64=True'):
+    overwriting.check(file, ARGV)
+
+
+def test_it_names_the_devices_of_all_processes(tmp_path):
+  made = fake_results.make(tmp_path / 'out', 1, ('none', 'iso'))
+  rows = [r for r in store.read_results(made.path) if r['strength'] == 5.0]
+  made.save('iso/2', rows, fake_results.timing(2) | dict(device='1 x H200'))
+  assert recording.make(made.path, ARGV)['device'] == '2 x cpu and 1 x H200'
 
 
 def test_a_value_may_stand_apart_from_its_flag(work):

@@ -52,9 +52,10 @@ def set_up(devices: int, cache: str) -> None:
   Raises:
     UserError: for more devices than the machine can start, or if `devices` is
       given but JAX has already started with another number, or if JAX_PLATFORMS
-      asks for what is not here.
+      asks for what is not here, or if JAX may not compile.
   """
   check(devices)
+  _check_compiles()
   wanted = devices or cores()
   if _make(wanted, chosen=bool(devices)):
     # An XLA that has started reads no options. If the environment had them,
@@ -116,6 +117,19 @@ def _make(wanted: int, chosen: bool) -> bool:
           f'process, with {has}. Leave it out, or start a new process.'
       ) from error
     return False
+
+
+def _check_compiles() -> None:
+  """Refuses JAX's mode without compiling: a run is compiled programs.
+
+  Raises:
+    UserError: if that mode is on.
+  """
+  if jax.config.jax_disable_jit:  # pyright: ignore
+    raise UserError(
+        'JAX_DISABLE_JIT is set, but a run consists of compiled programs.\n'
+        'Unset it. To step through a round, call vfljax.protocol yourself.'
+    )
 
 
 def _check_platforms() -> None:

@@ -52,7 +52,7 @@ def check(file: str, argv: Sequence[str], seeds: int = 0) -> None:
 
 
 def _asked(line: str) -> set[str]:
-  """A command's config and fields, without the number of seeds.
+  """A command's config, fields and settings of JAX, without the seeds' number.
 
   A config's file is the same under each of its paths.
   """
@@ -60,5 +60,5 @@ def _asked(line: str) -> set[str]:
   return {
       f'config={os.path.relpath(w.removeprefix("config="))}'
       if w.startswith('config=') else w for w in words
-      if w.startswith('config') and not w.startswith('config.seeds=')
+      if w.startswith(('config', 'JAX_')) and not w.startswith('config.seeds=')
   }

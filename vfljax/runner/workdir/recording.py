@@ -87,7 +87,7 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
       format=FORMAT, command=command(argv), config=config, samples=samples,
       title=[rows[0][name] for name in _TITLE], seeds=seeds,
       classes=max((t.get('classes', 0) for t in timings), default=0),
-      **_origin(timings), device=timings[0].get('device', ''),
+      **_origin(timings), device=_devices(timings),
       seconds=dict(
           compiling=total('compile_seconds'), running=total('run_seconds'),
       ),
@@ -140,8 +140,13 @@ def text(record: Mapping[str, Any]) -> str:
 
 
 def command(argv: Sequence[str]) -> str:
-  """The command that repeats a run, without the user's own folders."""
-  kept = ['python', 'launch.py']
+  """The command that repeats a run, without the user's own folders.
+
+  It begins with JAX's settings, as variables of the environment, because
+  without them it would be another experiment (`asking`).
+  """
+  said = [f'{name.upper()}={value}' for name, value in settings().items()]
+  kept = [*said, 'python', 'launch.py']
   for argument in joined(argv[1:]):
     flag, equals, value = argument.partition('=')
     if flag.lstrip('-') in _PLACES:
@@ -208,6 +213,12 @@ def origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
   """Like `origin`; for results of earlier versions `made`, without commit."""
   return origin(units) or made() | dict(code='')
+
+
+def _devices(units: Sequence[Mapping[str, Any]]) -> str:
+  """The devices of all units, as several processes may have unlike ones."""
+  found = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
+  return ' and '.join(found)
 
 
 def versions() -> dict[str, str]:
