@@ -154,9 +154,20 @@ def _named(c: Compared) -> str:
 def command(
     record: Mapping[str, Any], seeds: int, folder: str, made: Path
 ) -> list[str]:
-  """The record's command for its first seeds, with our data and folders."""
+  """The record's command for its first seeds, with our data and folders.
+
+  Raises:
+    UserError: if it was made under other settings of JAX.
+  """
   argv, path = [], record['config']['data']['path']
-  for word in recording.joined(shlex.split(record['command'])[2:]):
+  said = shlex.split(record['command'])
+  start = said.index('launch.py') + 1
+  if (own := said[: start - 2]) != (now := recording.environment()):
+    raise UserError(
+        f'The record is of other settings of JAX, {" ".join(own) or "none"}; '
+        f'here are {" ".join(now) or "none"}: set the variables alike.'
+    )
+  for word in recording.joined(said[start:]):
     if word.split('=')[0].lstrip('-') not in (
         'config.data.path', 'config.seeds'
     ):

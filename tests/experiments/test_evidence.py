@@ -9,6 +9,7 @@ import runpy
 import shlex
 import sys
 
+import jax
 import pytest
 
 from experiments import (
@@ -144,6 +145,19 @@ def test_a_third_run_of_something_else_is_refused(changed, said):
   verify.check_twin(record(), record(seeds=[0]), [0])
   with pytest.raises(UserError, match=said):
     verify.check_twin(record(), record(seeds=[0]) | changed, [0])
+
+
+def test_a_record_is_made_again_under_its_own_settings_of_jax(tmp_path):
+  line, head = 'python launch.py --config=my.py --config.seeds=3', 'JAX_ENABLE_'
+  own = record() | dict(command=line, config=dict(data=dict(path='')))
+  made = tmp_path / 'r.json'
+  plain = verify.command(own, 1, '', made)
+  assert plain[:2] == ['vfljax', '--config=my.py']
+  other = own | dict(command=f'{head}X64=True {line}')
+  with pytest.raises(UserError, match='JAX_ENABLE_X64=True; here are none'):
+    verify.command(other, 1, '', made)
+  with jax.enable_x64(True):
+    assert verify.command(other, 1, '', made) == plain
 
 
 def test_a_run_without_its_data_says_how_verify_is_told(tmp_path, monkeypatch):

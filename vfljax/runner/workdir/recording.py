@@ -145,8 +145,7 @@ def command(argv: Sequence[str]) -> str:
   It begins with JAX's settings, as variables of the environment, because
   without them it would be another experiment (`asking`).
   """
-  said = [f'{name.upper()}={value}' for name, value in settings().items()]
-  kept = [*said, 'python', 'launch.py']
+  kept = [*environment(), 'python', 'launch.py']
   for argument in joined(argv[1:]):
     flag, equals, value = argument.partition('=')
     if flag.lstrip('-') in _PLACES:
@@ -236,6 +235,11 @@ def settings() -> dict[str, str]:
          for name, usual in _SETTINGS.items()}
   return {name: value for name, value in now.items()
           if value != _SETTINGS[name]}
+
+
+def environment() -> list[str]:
+  """These settings as variables: ['JAX_ENABLE_X64=True']."""
+  return [f'{name.upper()}={value}' for name, value in settings().items()]
 
 
 @functools.cache  # A commit that is checked out later is not what runs.
