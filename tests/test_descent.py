@@ -27,6 +27,15 @@ def test_a_step_is_that_of_optax_in_a_strict_program_too(tx):
   chex.assert_trees_all_equal(got, expected)
 
 
+def test_complex_weights_go_downhill():
+  """Whose gradient in JAX is the conjugate of the way up."""
+  tx, aim = optax.sgd(0.25), jnp.array([1 + 2j, -3j])
+  slope = jax.grad(lambda w: (jnp.abs(w - aim) ** 2).sum())
+  start = jnp.zeros(2, complex)
+  after, _ = descent.step(tx, slope(start), tx.init(start), start)
+  np.testing.assert_allclose(after, aim / 2)
+
+
 @pytest.mark.parametrize('tx', [
     optax.sgd(0.5), optax.masked(optax.sgd(0.5), dict(
         bottom=True, top=True, defense=True,

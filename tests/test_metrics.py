@@ -5,6 +5,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 from scipy import stats
@@ -96,6 +97,17 @@ def test_roc_auc_misreads_neither_labels_nor_weights(labels, weights, said):
   weights = weights and np.array(weights)
   with pytest.raises(ValueError, match=said):
     metrics.roc_auc(scores, np.array(labels), weights)
+
+
+def test_lists_and_columns_of_data_frames_are_measured():
+  scores, labels = [0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1]
+  assert metrics.roc_auc(scores, labels) == 0.75
+  odd = pd.Series(labels, index=[3, 1, 0, 2])  # Rows stay in their order.
+  assert metrics.roc_auc(pd.Series(scores), odd, [1, 1, 1, 1]) == 0.75
+  logits = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]]
+  for given in logits, pd.DataFrame(logits):
+    assert metrics.accuracy(given, odd) == 0.75
+    assert metrics.top_k(given, labels, 1, [0, 1, 1, 1]) == np.float32(2 / 3)
 
 
 def test_roc_auc_of_nan_scores():
@@ -251,6 +263,16 @@ def test_images_that_do_not_fit():
     metrics.ssim(jnp.zeros((9, 9)), jnp.zeros((9, 9)), window=6)
 
 
+@pytest.mark.parametrize('metric', [metrics.ssim, metrics.psnr])
+def test_images_beyond_their_range_are_refused(metric):
+  """Those of 8 bits would look alike, or far apart."""
+  x = np.arange(64, dtype='uint8').reshape(8, 8)
+  with pytest.raises(ValueError, match='data_range=255'):
+    metric(x, x + 1)
+  assert np.isfinite(metric(x, x + 1, 255.0))
+  assert np.isfinite(metric(x, x / 64))  # A guess may be anything.
+
+
 CASES = [
     'n32', 'indep', 'labels', 'identical', 'n2', 'n1', 'const_x', 'const_y',
     'one_class', 'tiny', 'dupes',
@@ -379,9 +401,11 @@ def test_roc_auc_of_scores_that_a_cpu_takes_for_zero():
     (1, [0, 0], None, r'two classes or more; got \(2, 1\)'),
     (2, [0, 1], [[1.0], [0.0]], r'one a sample, \(2,\); got \(2, 1\)'),
     (2, [0, 1], [1.0], r'one a sample, \(2,\); got \(1,\)'),
+    (None, [0, 1], None, r'must be \[samples, classes\]; got \(2,\)'),
 ])
 def test_accuracy_stretches_no_column(fn, columns, labels, weights, said):
-  logits, weights = np.ones((2, columns)), weights and np.array(weights)
+  logits = np.ones((2, columns) if columns else 2)  # Else class numbers.
+  weights = weights and np.array(weights)
   with pytest.raises(ValueError, match=said):
     fn(logits, np.array(labels), weights)
 

@@ -250,6 +250,13 @@ MISUSES = {
         lambda: fit(vfl=VFL._replace(loss=lambda z, y: (z * y)[:, :1])),
         r'it is \(6, 1\)'
     ),
+    'losses without a slope': (
+        lambda: fit(vfl=VFL._replace(
+            loss=lambda z, y: (z.argmax(1) != y.argmax(1)).astype(int)
+        )),
+        r'it is \(6,\) int32. Return floats'
+    ),
+    'no adversary': (lambda: fit(adversary=None), 'an Adversary; got None'),
     'a best without a name': (
         lambda: fit(best='loss', validate=lambda key, state: ONES[0]),
         'validate must return {name'
@@ -296,6 +303,12 @@ MISUSES = {
     'one strength': (lambda: swept(1, 0.5), r'such as \[0.5\]'),
     'a strength that is none': (
         lambda: swept(1, [(0.5, 1), (np.nan, 0)]), 'strengths are numbers'
+    ),
+    'a strength that would be infinite': (
+        lambda: swept(1, [1, 1e39]), 'strengths are numbers of float32'
+    ),
+    'a strength that would be 0': (
+        lambda: swept(1, [1, 1e-50]), 'strengths are numbers of float32'
     ),
     'less than a cell': (lambda: swept(cells_per_chunk=-1), 'cells_per_chunk'),
     # What is measured.

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from pathlib import Path
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -180,6 +181,14 @@ def test_where_programs_are_kept_is_as_asked(trained, monkeypatch):
   monkeypatch.setattr(device, 'set_up', lambda *_: None)  # Nothing is written.
   advised(people(), 'late', cache=None)
   assert asked[0] == '' and asked[1].endswith('vfljax')
+
+
+def test_jax_keeps_the_programs_own_where_it_did_before(trained, tmp_path):
+  del trained
+  before = jax.config.jax_compilation_cache_dir
+  advised(people(), 'late', cache=str(tmp_path / 'programs'))
+  assert (tmp_path / 'programs').exists()  # So JAX was set up.
+  assert jax.config.jax_compilation_cache_dir == before
 
 
 def test_a_warning_names_a_key(trained, capsys):

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -319,6 +320,16 @@ def test_a_record_is_refused_before_anything_runs(how, message, tmp_path):
     ran(**how)
   assert len(str(error.value).splitlines()) <= 2
   assert not (tmp_path / 'out').exists()
+
+
+def test_jax_keeps_the_programs_own_where_it_did_before(tmp_path):
+  """Also after a run that is refused."""
+  before = jax.config.jax_compilation_cache_dir
+  nothing = dataclasses.replace(SMALL, data=DataConfig('nothing'))
+  with pytest.raises(UserError, match='nothing'):
+    ran(nothing, cache=str(tmp_path / 'programs'))
+  assert (tmp_path / 'programs').exists()  # So JAX was set up.
+  assert jax.config.jax_compilation_cache_dir == before
 
 
 def test_what_no_config_file_can_say_has_no_record(monkeypatch, tmp_path):

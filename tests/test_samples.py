@@ -2,6 +2,7 @@
 import jax
 import numpy as np
 import optax
+import pandas as pd
 import pytest
 
 from vfljax import algorithms, nets, samples, stream, sweep, train
@@ -54,6 +55,10 @@ MISFITS = {
     'one column': (batch(labels=np.ones((ROWS, 1), 'float32')), 'one_hot'),
     'three axes': (batch(labels=np.ones((ROWS, 1, 2), 'float32')), 'one_hot'),
     'whole': (batch(labels=np.eye(2, dtype=int)[[0, 1] * 6]), 'astype'),
+    'one array': (
+        batch()._replace(features=np.zeros((2, ROWS, 3), 'float32')),
+        'a tuple with those of each party; got a',
+    ),
 }
 
 
@@ -76,6 +81,23 @@ def test_parts_that_do_not_fit_are_refused(misfit, entry):
 def test_numbers_that_are_none_are_refused(data, what, entry):
   with pytest.raises(ValueError, match=what):
     entry(data)
+
+
+@pytest.mark.parametrize('value, kind, said', [
+    (2**40, 'int64', '36 numbers, of 36, too large for int32'),
+    (2**33, 'uint64', 'too large for uint32'), (-(2**40), 'int64', 'int32'),
+    (1e300, 'float64', 'too large for float32'),
+])
+def test_numbers_that_jax_would_change_are_refused(value, kind, said):
+  """It would take an id of 41 bits for its last 32."""
+  odd = np.full((ROWS, 3), value, kind)
+  data = batch()._replace(features=(batch().features[0], odd))
+  with pytest.raises(ValueError, match=f'party 1 have .*{said}'):
+    begin(data)
+  small = data._replace(features=(odd // value, batch().features[1]))
+  samples.check_numbers(small)
+  with jax.enable_x64(True):
+    samples.check_numbers(data)
 
 
 def test_numpys_numbers_are_looked_at_inside_jit_too():
@@ -112,7 +134,8 @@ def test_auxiliary_samples_are_checked():
 
 @pytest.mark.parametrize('odd', [
     [1.0] * ROWS, np.array(['a'] * ROWS), np.array([None] * ROWS),
-    np.float32(1),
+    np.float32(1), pd.Series([1.0] * ROWS), np.zeros((ROWS, 2), '>f4'),
+    np.ma.zeros((ROWS, 2)),
 ])
 def test_features_are_arrays_of_numbers(odd):
   data = batch()._replace(features=(batch().features[0], odd))

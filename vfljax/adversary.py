@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.check import Misfit
+from vfljax.check import Misfit, kind
 
 
 class Adversary(NamedTuple):
@@ -50,6 +50,11 @@ def check(adversary: Adversary) -> None:
   Of a party that is there twice one answer would be dropped. And hooks without
   a party get nothing, so that all would stay honest, without a word.
   """
+  if not isinstance(adversary, Adversary):
+    raise ValueError(
+        f'adversary must be an Adversary; got {kind(adversary)}. Leave it out '
+        'if all are honest.'
+    )
   parties = adversary.parties
   listed = isinstance(parties, (tuple, list))
   whole = listed and all(

@@ -195,7 +195,8 @@ class Recipe(Generic[P, T]):
     return _guarded(self.factory.__name__, made)
 
   def __getattr__(self, name: str) -> Any:
-    if name in ('run', 'view'):  # Who looks for them wants an attack.
+    # Who looks for them wants an attack.
+    if name in ('run', 'view', 'knowing'):
       called = self.__dict__.get('__name__', 'the attack')
       raise AttributeError(
           f'{called} makes an attack: call it, {called}(...).{name}'

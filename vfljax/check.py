@@ -219,6 +219,11 @@ def columns(logits: Any, labels: Any, weights: Any) -> None:
     ValueError: if not.
   """
   wide, given = jnp.shape(logits), jnp.shape(labels)
+  if len(wide) < 2:  # One argmax of all samples would stand for each.
+    raise ValueError(
+        f'Logits must be [samples, classes]; got {wide}. Of class numbers they '
+        'are jax.nn.one_hot(found, classes).'
+    )
   if given not in (wide, wide[:-1]):
     raise ValueError(
         f'For logits {wide} labels must have that shape, or be class '

@@ -79,6 +79,7 @@ def moves_of(
     ValueError: if it needs more than gradients and weights, or a weight is no
       float.
   """
+  gradients = jax.tree.map(_uphill, gradients)
   try:
     with jax.numpy_dtype_promotion('standard'):
       return tx.update(gradients, opt, params)
@@ -86,6 +87,11 @@ def moves_of(
     raise
   except (AttributeError, TypeError) as error:
     raise ValueError(_why_not(gradients, error)) from error
+
+
+def _uphill(gradient: Array) -> Array:
+  """JAX's gradient of a complex weight is the conjugate of the way up."""
+  return gradient.conj() if jnp.iscomplexobj(gradient) else gradient
 
 
 def _why_not(gradients: Any, error: Exception) -> str:

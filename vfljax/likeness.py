@@ -3,6 +3,7 @@
 Pure JAX functions, so that they run inside a scan.
 """
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 import numpy as np
 
@@ -34,10 +35,11 @@ def ssim(
 
   Raises:
     ValueError: if shapes differ, an image is smaller than the window, the
-      window is even or below 3, or the range is not above 0.
+      window is even or below 3, or the range is not above 0, or smaller than
+      that of both images (unless they are traced).
   """
-  x, y = _images(x, y)
   check.above('ssim: data_range', data_range, 0)
+  x, y = _images(x, y, data_range)
   check.count('ssim: window', window, 3)
   taps = _gaussian_taps() if gaussian else np.full(window, 1 / window)
   if len(taps) % 2 == 0 or min(x.shape[-3:-1]) < len(taps):
@@ -72,10 +74,10 @@ def psnr(x: Array, y: Array, data_range: float = 1.0) -> Array:
     [...]: one value an image; infinite for identical images.
 
   Raises:
-    ValueError: if shapes differ, or the range is not above 0.
+    ValueError: if shapes differ, or for a range that `ssim` refuses.
   """
-  x, y = _images(x, y)
   check.above('psnr: data_range', data_range, 0)
+  x, y = _images(x, y, data_range)
   return 10 * jnp.log10(data_range**2 / ((x - y) ** 2).mean((-3, -2, -1)))
 
 
@@ -118,12 +120,30 @@ def total_variation(x: Array) -> Array:
   return jnp.abs(down).sum() + jnp.abs(right).sum()
 
 
-def _images(x: Array, y: Array) -> tuple[Array, Array]:
+def _images(
+    x: Array, y: Array, data_range: float
+) -> tuple[Array, Array]:
   """Both as floats [..., height, width, channels]."""
   x, y = floating(x), floating(y)
   if x.shape != y.shape or x.ndim < 2:
     raise ValueError(f'images must have one shape; got {x.shape}, {y.shape}.')
+  _check_range(x, y, data_range)
   return (x[..., None], y[..., None]) if x.ndim == 2 else (x, y)
+
+
+def _check_range(x: Array, y: Array, data_range: float) -> None:
+  """Raises ValueError if both exceed the range: a guess alone may.
+
+  As of pixels up to 255, whose numbers would look like others.
+  """
+  if any(isinstance(part, Tracer) for part in (x, y, data_range)) or not x.size:
+    return
+  span = min(float(part.max() - part.min()) for part in (x, y))
+  if span > data_range * (1 + check.ROUNDED):
+    raise ValueError(
+        f'data_range is {data_range:g}, and both images have numbers {span:g} '
+        'apart or more: data_range=255 is that of 8 bits.'
+    )
 
 
 def _gaussian_taps(deviation: float = 1.5, radius: int = 5) -> np.ndarray:

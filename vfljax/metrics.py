@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from vfljax import check, target
+from vfljax import check, numerics, target
 from vfljax.likeness import psnr, ssim
 from vfljax.numerics import as_integers, counts_below, floating, safe_sqrt
 from vfljax.types import Array
@@ -41,15 +41,14 @@ def roc_auc(
     weights: [n] of 0 and 1; samples at 0 are left out.
 
   Returns:
-    A scalar in [0, 1]. NaN if only one class occurs, or a score that counts is
-    NaN.
+    A scalar in [0, 1]. NaN of one class alone, or if a score that counts is.
 
   Raises:
     ValueError: if scores, labels and weights are not [n] each; if labels that
       are not traced have more than two values, where they were swapped, or two
       above 0; if such weights are others than 0 and 1.
   """
-  scores = floating(scores)
+  scores, (labels, weights) = floating(scores), numerics.arrays(labels, weights)
   _check_rows('roc_auc', scores, labels=labels, weights=weights)
   _check_two(labels, weights)
   counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
@@ -74,8 +73,7 @@ def leak_auc(
 ) -> Array:
   """The folded ROC AUC, max(a, 1 - a): of an attacker who may swap the classes.
 
-  The leak measure of GAFM (Han et al., 2023). Arguments and errors as in
-  `roc_auc`.
+  GAFM's leak measure (Han et al., 2023). Arguments and errors as `roc_auc`'s.
 
   Returns:
     A scalar in [0.5, 1], or NaN where `roc_auc` is.
@@ -103,6 +101,7 @@ def accuracy(
   Raises:
     ValueError: for labels of another shape, or class numbers that are none.
   """
+  logits, = numerics.arrays(logits)
   right = lambda classes: logits.argmax(-1) == classes
   return _share(logits, labels, weights, right)
 
@@ -128,6 +127,7 @@ def top_k(
     ValueError: if `k` is below 1, or labels have another shape.
   """
   check.count('top_k: k', k)
+  logits, = numerics.arrays(logits)
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
   right = lambda classes: (best == classes[:, None]).any(-1)
   return _share(logits, labels, weights, right)
@@ -289,6 +289,7 @@ def _share(
     logits: Array, labels: Array, weights: Array | None, right: Callable
 ) -> Array:
   """Weighted mean of `right(classes)` [n]; NaN if one that counts is."""
+  labels, weights = numerics.arrays(labels, weights)
   hit = right(_classes(logits, labels, weights))
   undefined = jnp.isnan(logits).any(-1)
   if weights is None:

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+import numpy as np
 
 from vfljax import target
 from vfljax.types import Array
@@ -74,6 +75,12 @@ def _one_by_one(fn: Callable[[Array], Any]) -> Callable[[Array], Any]:
   if target.kind() != 'cpu':
     return fn
   return jax.custom_batching.sequential_vmap(fn)
+
+
+def arrays(*parts: Any) -> tuple[Any, ...]:
+  """Lists and columns of data frames as NumPy's arrays; others as they are."""
+  kept = jax.Array, np.ndarray, type(None)
+  return tuple(x if isinstance(x, kept) else np.asarray(x) for x in parts)
 
 
 def common_type(*parts: Any) -> Any:

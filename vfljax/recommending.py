@@ -151,6 +151,7 @@ def recommend(
   with extra():
     from vfljax.commands import recommend as command
     from vfljax.runner.cli import goals
+    from vfljax.runner.machine import device
   with calling.own_words(keys=True):
     devices, cache, tensorboard = _rarely(dict(more))
     calling.check_kinds(
@@ -164,12 +165,11 @@ def recommend(
     )
     wanted = goals.goal(budget, max_leak)
     wanted = wanted if wanted.asked else goals.Goal(budget=command.BUDGET)
-    fields = _flags(config)
     place = running.expanded(
         os.fspath(workdir) or command.default_workdir(file or _name(config))
     )
-    with calling.stoppable(place):
-      parsed, typed = command.settings(asked, fields)
+    with calling.stoppable(place), device.restored():
+      parsed, typed = command.settings(asked, _flags(config))
       own = _name(config), None if file else data
       with command.own_words():
         return _recommend(parsed, typed, own, place, wanted)

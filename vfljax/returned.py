@@ -73,11 +73,12 @@ def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
         'label and prepare must return as many columns as the top makes.'
     )
   found = vfl.loss(logits, labels)
-  if jnp.shape(found) != labels.shape[:1]:
+  # Whole numbers, as of wrong guesses, have no slope: nothing would be learned.
+  if not is_real(found, FLOATS) or found.shape != labels.shape[:1]:
     raise Misfit(
-        'The loss must be one number a sample, '
-        f'{labels.shape[:1]}; it is {jnp.shape(found)}. Return it without a '
-        'mean: that is taken later, over samples that are not padding.'
+        f'The loss must be one number a sample, {labels.shape[:1]}; it is '
+        f'{told(found)}. Return floats, added up over classes, without a mean: '
+        'that is taken later, over samples that are not padding.'
     )
   return found
 

@@ -67,7 +67,8 @@ def run(
   seeds, and a finished run is only read. Progress is printed.
 
   It sets up JAX as the command line does: a CPU becomes a device for each core,
-  unless JAX has started, and compiled programs are kept in `cache`.
+  unless JAX has started, and compiled programs are kept in `cache`. Afterwards
+  JAX keeps the calling program's own where it did before.
 
   Args:
     config: What to run; it stays as it is.
@@ -96,6 +97,7 @@ def run(
   """
   with extra():
     from vfljax.runner.cli import goals
+    from vfljax.runner.machine import device
   with calling.own_words():
     _check_config(config, data)
     calling.check_kinds(
@@ -104,7 +106,7 @@ def run(
     )
     place = _place(config, workdir)
     goal = goals.goal(budget, max_leak)
-    with calling.stoppable(place):
+    with calling.stoppable(place), device.restored():
       places = place, os.fspath(cache), os.fspath(record)
       return _run(config, data, places, goal, devices)
 

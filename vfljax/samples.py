@@ -37,6 +37,11 @@ def check(data: Batch, what: str = '') -> None:
         f'The {what}samples must be a Batch((x_0, x_1, ...), labels), with the '
         f'features of each party; got {kind_of(data)}.'
     )
+  if not isinstance(data.features, (tuple, list)):
+    raise ValueError(
+        f'The {what}features must be a tuple with those of each party; got '
+        f'{kind_of(data.features)}.'
+    )
   labels = data.labels
   _check_array(f'{what}labels', labels)
   whole = not jnp.issubdtype(labels.dtype, jnp.floating)
@@ -68,10 +73,10 @@ def check_numbers(
 ) -> None:
   """Refuses NaN, infinities and labels that are no distributions, where cheap.
 
-  Checked are arrays of at most `LOOKED_AT` floats that this process holds:
-  NumPy's, and JAX's outside of a trace. Traced arrays have no numbers yet, and
-  memory-mapped files would have to be read: those pass, and callers have to
-  check them.
+  Checked are arrays of at most `LOOKED_AT` numbers that this process holds:
+  NumPy's, and floats of JAX's outside of a trace. Traced arrays have no numbers
+  yet, and memory-mapped files would have to be read: those pass, and callers
+  have to check them.
 
   Args:
     data: The samples.
@@ -80,8 +85,8 @@ def check_numbers(
     what: As in `check`.
 
   Raises:
-    ValueError: if a number is NaN or infinite, or a row of labels neither a
-      distribution nor zeros.
+    ValueError: if a number is NaN or infinite, or would be another one in
+      JAX's types; if a row of labels is neither a distribution nor zeros.
   """
   parts: dict[str, Any] = {
       f'features of party {k}': x for k, x in enumerate(data.features)
@@ -89,15 +94,16 @@ def check_numbers(
   what = what and f'{what} '
   for name, own in (parts | {'labels': data.labels}).items():
     for x in jax.tree.leaves(own):
-      if not at_hand(x, tracing):
-        continue
-      wrong = int((~np.isfinite(jax.device_get(x))).sum())
+      wrong = 0
+      if at_hand(x, tracing):
+        wrong = int((~np.isfinite(jax.device_get(x))).sum())
       if wrong:
         raise ValueError(
             f'The {what}{name} have {wrong} numbers that are NaN or infinite, '
             f'of {x.size}: fill them in, or leave out those samples at all '
             'parties.'
         )
+      _check_range(f'{what}{name}', x)
   if at_hand(data.labels, tracing):
     _check_distributions(jax.device_get(data.labels), what)
 
@@ -177,16 +183,49 @@ def guarded(*parts: Any) -> Iterator[None]:
 
 
 def _check_array(name: str, x: Any) -> None:
-  """Raises ValueError if `x` is no array of numbers."""
+  """Raises ValueError if `x` is no array of numbers that JAX takes."""
   dtype = getattr(x, 'dtype', None)
   numeric = dtype is not None and (
       jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)
   )
-  if not numeric or not hasattr(x, 'ndim'):
-    is_a = f'of {dtype}' if dtype is not None else kind_of(x)
+  if not numeric or not hasattr(x, 'ndim') or not _is_jaxs(x):
+    named = type(x) is np.ndarray or isinstance(x, jax.Array)
+    is_a = f'of {dtype}' if named else f'a {type(x).__name__}'
     raise ValueError(
         f'The {name} must be arrays of numbers, of NumPy or JAX; one is '
         f'{is_a}.'
+    )
+
+
+def _is_jaxs(x: Any) -> bool:
+  """Whether JAX takes it: no Series, masked array, float128 or other order."""
+  try:
+    jax.typeof(x)
+  except (TypeError, ValueError):
+    return False
+  return True
+
+
+def _check_range(name: str, x: Any) -> None:
+  """Raises ValueError for numbers that are others in JAX's narrower type.
+
+  Without 64 bits JAX takes int64 for int32: long ids and times in nanoseconds
+  would wrap around without a word, and large floats become infinite.
+  """
+  if not isinstance(x, np.ndarray) or isinstance(x, np.memmap):
+    return
+  narrow = jax.dtypes.canonicalize_dtype(x.dtype)
+  whole = jnp.issubdtype(narrow, jnp.integer)
+  floats = jnp.issubdtype(narrow, jnp.floating)
+  if narrow == x.dtype or x.size > LOOKED_AT or not (whole or floats):
+    return
+  limits = jnp.iinfo(narrow) if whole else jnp.finfo(narrow)
+  wrong = int(((x < limits.min) | (x > limits.max)).sum())
+  if wrong:
+    raise ValueError(
+        f'The {name} have {wrong} numbers, of {x.size}, too large for '
+        f'{narrow}, in which JAX computes: scale them down, or leave out a '
+        'column of ids. (JAX_ENABLE_X64=1 keeps 64 bits.)'
     )
 
 

@@ -158,8 +158,8 @@ def sweep(
 
   Raises:
     ValueError: without a seed or a strength, for an untraced strength that is
-      NaN, or for a negative number of cells in a chunk; if `data` is a `Batch`
-      that `train.start` refuses; inside a caller's `jax.set_mesh`.
+      none in float32, or a negative number of cells in a chunk; if `data` is a
+      `Batch` that `train.start` refuses; inside a caller's `jax.set_mesh`.
   """
   check.count('cells_per_chunk', cells_per_chunk, 0)
   devices = tuple(devices or jax.local_devices())
@@ -277,11 +277,19 @@ def _check(count: int, strengths: Numbers, data: Any) -> None:
         f'{count} seeds and {len(strengths)} strengths.'
     )
   traced = isinstance(strengths, Tracer)
-  if not traced and np.isnan(np.asarray(strengths, np.float64)).any():
-    raise ValueError(f'strengths are numbers; got {strengths}.')
+  if not traced and _lost(np.asarray(strengths, np.float64)).any():
+    raise ValueError(f'strengths are numbers of float32; got {strengths}.')
   if isinstance(data, Batch):
     samples.check(data)
     samples.check_numbers(data)
+
+
+def _lost(values: np.ndarray) -> np.ndarray:
+  """Which are NaN, or would be 0 or infinite in float32 alone."""
+  with np.errstate(all='ignore'):
+    short = values.astype(np.float32)
+  far = (short == 0) & (values != 0) | np.isinf(short) & ~np.isinf(values)
+  return np.isnan(values) | far
 
 
 def _rows(cells: Any, rows: slice) -> Any:

@@ -511,6 +511,9 @@ def test_what_is_no_view_is_refused_in_a_sentence(given, got):
       'norm_scoring: run(key, view) needs a CutGradients, as '
       f'vfljax.views.cut_gradients makes it; got {got}.'
   )
+  with pytest.raises(AttributeError, match=r'call it, norm_scoring\(...\).kn'):
+    made = dict(own=attacks.REGISTRY['norm_scoring'])
+    measure.watcher(made, None)[0](jax.random.key(0), None)
   with pytest.raises(AttributeError, match=r'call it, norm_scoring\(...\).run'):
     attacks.REGISTRY['norm_scoring'].run(*given)
   with pytest.raises(AttributeError, match=r'norm_scoring\(...\).view$'):

@@ -147,3 +147,32 @@ def test_the_command_line_tells_both(monkeypatch):
 def test_a_run_needs_compiled_programs():
   with jax.disable_jit(), pytest.raises(UserError, match='JAX_DISABLE_JIT'):
     device.set_up(0, '')
+
+
+def test_a_programs_settings_are_its_own_after_a_run(monkeypatch, tmp_path):
+  """Also after several side by side, whichever ends first."""
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS':
+    monkeypatch.setenv(variable, '')
+  for given in None, '3':
+    monkeypatch.setenv('OPENBLAS_NUM_THREADS', given or '')
+    if given is None:
+      monkeypatch.delenv('OPENBLAS_NUM_THREADS')
+    before = settings()
+    one, other = device.restored(), device.restored()
+    with one:
+      device.set_up(0, str(tmp_path))
+      assert settings() != before
+      other.__enter__()
+      device.set_up(0, str(tmp_path / 'more'))
+    assert settings() != before
+    other.__exit__(None, None, None)
+    assert settings() == before
+
+
+def settings():
+  read = lambda name: getattr(jax.config, f'jax_{name}')
+  return (
+      read('traceback_in_locations_limit'), read('compilation_cache_dir'),
+      read('persistent_cache_min_compile_time_secs'),
+      os.environ.get('OPENBLAS_NUM_THREADS'),
+  )

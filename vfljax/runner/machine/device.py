@@ -2,9 +2,13 @@
 
 Only a run does this: importing vfljax changes no global setting.
 """
+from collections.abc import Iterator
+import contextlib
 import os
 from pathlib import Path
 import sys
+import threading
+from typing import Any
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
@@ -17,6 +21,14 @@ _LAPACK = 'OPENBLAS_NUM_THREADS'
 _QUOTA = '/sys/fs/cgroup/cpu.max'
 # Folders that `set_up` was given, with that of the calling program before.
 _before: dict[str | None, str | None] = {}
+# What `set_up` changes and can be changed back.
+_SETTINGS = (
+    'jax_traceback_in_locations_limit', 'jax_compilation_cache_dir',
+    'jax_persistent_cache_min_compile_time_secs',
+)
+_LOCK = threading.Lock()
+# What runs in progress have found. The first's is taken out last.
+_inside: list[dict[str, Any]] = []
 _A_CORE = 64  # Most devices for each core: each has its own threads and memory.
 
 
@@ -82,6 +94,43 @@ def set_up(devices: int, cache: str) -> None:
     return
   _keep_in(str(folder))
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+  """A context after which the calling program's settings are its own again.
+
+  Of runs side by side, in threads, the last puts back what the first has found.
+  What JAX cannot change once it has started stays: its devices and XLA's flags.
+  So do the random bits' kernels, whose bits are the same.
+  """
+  with _LOCK:
+    found: dict[str, Any] = {
+        name: getattr(jax.config, name) for name in _SETTINGS
+    }
+    found[_LAPACK] = os.environ.get(_LAPACK)
+    _inside.append(found)
+  try:
+    yield
+  finally:
+    with _LOCK:
+      before = _inside.pop()
+      if not _inside:
+        _put_back(dict(before))
+
+
+def _put_back(before: dict[str, Any]) -> None:
+  threads = before.pop(_LAPACK)
+  if threads is None:
+    os.environ.pop(_LAPACK, None)
+  else:
+    os.environ[_LAPACK] = threads
+  moved = _SETTINGS[1]
+  again = before[moved] != getattr(jax.config, moved)
+  for name, value in before.items():
+    jax.config.update(name, value)
+  if again:
+    compilation_cache.reset_cache()  # Else the run's folder stays in use.
 
 
 def _keep_in(folder: str | None) -> None:
