@@ -181,7 +181,8 @@ def _run(
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
   if not given.share.first:
-    print(f'The share of {given.share} is done; process 0 writes the report.')
+    what = 'the report and the record' if given.record else 'the report'
+    print(f'The share of {given.share} is done; process 0 writes {what}.')
     return 0
   running.reported(work.path, given.config, table, argv, given.goal)
   if given.record:

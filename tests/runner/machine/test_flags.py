@@ -170,6 +170,24 @@ def test_a_programs_settings_are_its_own_after_a_run(monkeypatch, tmp_path):
     assert settings() == before
 
 
+def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
+    monkeypatch.setenv(variable, '')
+  names = 'jax_numpy_rank_promotion', 'jax_debug_key_reuse'
+  read = lambda: [getattr(jax.config, name) for name in names]
+  before = read()
+  try:
+    for name, value in zip(names, ('raise', True)):
+      jax.config.update(name, value)
+    with device.restored():
+      device.set_up(0, '')
+      assert read() == ['allow', False]
+    assert read() == ['raise', True]
+  finally:
+    for name, value in zip(names, before):
+      jax.config.update(name, value)
+
+
 def settings():
   read = lambda name: getattr(jax.config, f'jax_{name}')
   return (

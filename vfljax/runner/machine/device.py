@@ -25,6 +25,7 @@ _before: dict[str | None, str | None] = {}
 _SETTINGS = (
     'jax_traceback_in_locations_limit', 'jax_compilation_cache_dir',
     'jax_persistent_cache_min_compile_time_secs',
+    'jax_numpy_rank_promotion', 'jax_debug_key_reuse',
 )
 _LOCK = threading.Lock()
 # What runs in progress have found. The first's is taken out last.
@@ -82,6 +83,10 @@ def set_up(devices: int, cache: str) -> None:
   # Programs would contain the code location of each operation. Nobody reads it,
   # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
+  # What helps to write code is not for ours: samples less a mean are of two
+  # ranks, and draws that are made together look like a key that is used again.
+  jax.config.update('jax_numpy_rank_promotion', 'allow')
+  jax.config.update('jax_debug_key_reuse', False)
   _check_platforms()
   if not cache:
     _keep_in(None)
