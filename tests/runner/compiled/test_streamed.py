@@ -119,7 +119,6 @@ def killed(tmp_path_factory):
   return place
 
 
-@pytest.mark.slow
 def test_the_numbers_are_those_in_memory_also_when_continued(
     plain, killed, tmp_path, monkeypatch
 ):
@@ -137,7 +136,6 @@ def test_the_numbers_are_those_in_memory_also_when_continued(
   assert epochs == [*range(4, 12)]
 
 
-@pytest.mark.slow
 def test_a_run_may_go_on_in_memory(plain, killed, tmp_path):
   """Which plays two epochs at a time where a streamed one saves after each.
 
