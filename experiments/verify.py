@@ -39,6 +39,7 @@ import numpy as np
 
 from experiments import changes, evidence, studies
 from vfljax import data
+from vfljax.data.parties import BETWEEN
 from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
@@ -159,7 +160,7 @@ def command(
   Raises:
     UserError: if it was made under other settings of JAX.
   """
-  argv, path = [], record['config']['data']['path']
+  argv, places = [], _places(record['config']['data'], folder)
   said = shlex.split(record['command'])
   start = said.index('launch.py') + 1
   if (own := said[: start - 2]) != (now := recording.environment()):
@@ -172,8 +173,8 @@ def command(
         'config.data.path', 'config.seeds'
     ):
       argv.append(word)
-  if path:
-    argv.append(f'--config.data.path={Path(folder).expanduser() / path}')
+  if places:
+    argv.append(f'--config.data.path={BETWEEN.join(places)}')
   return [
       'vfljax', *argv, f'--config.seeds={min(seeds, len(record["seeds"]))}',
       f'--workdir={made.parent / "out"}', f'--record={made}',
@@ -270,13 +271,21 @@ def read(file: Path) -> dict[str, Any]:
 def check_data(record: Mapping[str, Any], folder: str) -> None:
   """Raises UserError if a run's data file is not in the folder of `--data`."""
   own = record.get('config', {}).get('data', {})  # Of a run, not of a study.
-  place = Path(folder).expanduser() / own.get('path', '')
-  if own.get('path') and not place.exists():
+  for place in _places(own, folder):
+    if os.path.exists(place):
+      continue
     source = data.REGISTRY.get(own['name'])  # A config may bring its own.
     raise UserError(
         f'{place} is not there. Name the folder that has {own["path"]}: '
         '--data=FOLDER.' + (f' How to get it: {source.how}' if source else '')
     )
+
+
+def _places(own: Mapping[str, Any], folder: str) -> list[str]:
+  """Where a record's data file is here, or each party's; [] if it has none."""
+  path = own.get('path', '')
+  names = path.split(BETWEEN) if own.get('name') == 'parties' else [path]
+  return [str(Path(folder).expanduser() / name) for name in names if name]
 
 
 def check_twin(

@@ -358,6 +358,20 @@ def test_a_file_of_each_party_says_who_has_what(tmp_path, monkeypatch):
   assert (config.data.split, config.data.parties) == ('held', 3)
   config = choice.sized(Config(), table, ['--config.data.split=even'])
   assert config.data.split == 'even'
+  # Another number of parties is left for the split to refuse.
+  config = choice.sized(Config(), table, ['--config.data.parties=2'])
+  assert (config.data.split, config.data.parties) == ('held', 2)
+
+
+def test_one_argument_may_have_all_files_or_a_semicolon(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  asked, rest = recommend._parsed(['a.csv;b.csv;', '--ids=who'])
+  data = recommend.settings(asked, rest)[0].config.data
+  assert (data.name, data.split, data.parties) == ('parties', 'held', 2)
+  (tmp_path / 'a;2.csv').touch()
+  asked, rest = recommend._parsed(['a;2.csv'])
+  data = recommend.settings(asked, rest)[0].config.data
+  assert (data.name, data.split, data.path) == ('csv', 'even', 'a;2.csv')
 
 
 @pytest.mark.parametrize('arguments, message', [

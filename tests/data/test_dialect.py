@@ -164,6 +164,16 @@ def test_points_between_semicolons_may_separate_thousands(
     np.testing.assert_allclose(found, np.float32(expected))
 
 
+@pytest.mark.parametrize('cells', [
+    ['1.100', '950', '?'], ['1.100', '950', ' NA '],
+    ['1.100', '950', '\u22127'], ['950'] * 10_000 + ['1.100'],
+])
+def test_gaps_signs_and_sorted_rows_hide_no_such_points(cells, tmp_path):
+  rows = ''.join(f'{c};{i % 3};{i % 2}\n' for i, c in enumerate(cells))
+  with pytest.raises(ValueError, match='1.100., that may .*=decimal=comma'):
+    load(tmp_path, f'x;z;y\n{rows}'.encode(), gaps='?', missing='impute')
+
+
 def test_points_may_be_decimal_marks_between_tabs(tmp_path):
   text = b'x\tz\ty\n1.100\t1\t0\n950\t2\t1\n'
   found = load(tmp_path, text).features[:, 0]

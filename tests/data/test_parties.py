@@ -102,6 +102,9 @@ def test_ids_are_compared_as_they_are_written(tmp_path):
     (BANK, TELECOM, dict(drop='call'), "no column 'call'; did you mean 'calls"),
     (BANK, TELECOM, dict(drop='who'), 'must be different columns'),
     (BANK, TELECOM, dict(ids='late'), 'lacks the ids|must be different'),
+    (BANK, TELECOM.replace('calls', 'late'), {}, "have the label, 'late'. It"),
+    (BANK.replace('balance', 'who'), TELECOM, {}, 'bank.csv: Two columns'),
+    (BANK, 'who\n7\n', {}, "telecom.csv has no column besides 'who'"),
     (BANK, TELECOM, dict(ids=''), 'Which column has the ids of rows.*ids=cust'),
     (BANK, TELECOM, dict(label=''), 'Which column is the label'),
 ])
@@ -163,6 +166,56 @@ def test_frames_of_a_program_are_joined():
   numbers = bank.assign(who=[1.0, 2.0]), other.assign(who=[2, 1])
   found = data.joined(numbers, 'late', 'who', 'impute')
   np.testing.assert_array_equal(found.features, [[1, 3], [2, 3]])
+
+
+def test_columns_of_frames_may_have_numbers_for_names():
+  """Dropped by its text, such a column once stayed."""
+  bank = pd.DataFrame({'who': [1, 2], 0: [0, 1], 5: [7.0, 8.0], 6: [3.0, 4.0]})
+  other = pd.DataFrame({'who': [2, 1], 7: [1.5, 2.5]})
+  found = data.joined([bank, other], '0', 'who', drop='5')
+  assert found.names == ('6', '7') and found.holders == (0, 1)
+  np.testing.assert_array_equal(found.features, [[3, 2.5], [4, 1.5]])
+  assert [*bank] == ['who', 0, 5, 6]
+
+
+@pytest.mark.parametrize('frames, label, said', [
+    (lambda a, b: a, 'late', 'one of each party; got a DataFrame'),
+    (lambda a, b: None, 'late', 'got None'),
+    (lambda a, b: [a, b.y], 'late', 'got a Series'),
+    (lambda a, b: ['a.csv', 'b.csv'], 'late', 'got a list'),
+    (lambda a, b: [a, b], 1, "a column as text, such as '5'; got 1"),
+    # The rows would have gone with the ids of the first of two columns.
+    (lambda a, b: [a, pd.concat([b, 3 - b[['who']]], axis=1)], 'late',
+     "table of party 1: Two columns have the same name: 'who'"),
+])
+def test_what_is_no_list_of_frames_is_refused(frames, label, said):
+  bank = pd.DataFrame(dict(who=[1, 2], late=[0, 1], x=[1.0, 2.0]))
+  other = pd.DataFrame(dict(who=[2, 1], y=[3.0, 4.0]))
+  with pytest.raises(ValueError, match=said):
+    data.joined(frames(bank, other), label, 'who')
+
+
+def test_ids_among_floats_are_whole_numbers_or_refused():
+  bank = pd.DataFrame(dict(who=[1, 2], late=[0, 1], x=[1.0, 2.0]))
+  other = pd.DataFrame(dict(who=pd.Series([2.0, 1], dtype=object), y=[3.0, 4]))
+  found = data.joined([bank, other], 'late', 'who')
+  np.testing.assert_array_equal(found.features, [[1, 4], [2, 3]])
+  for odd in (np.array([2, 2.0**53]), np.array([2, 2**24], np.float32)):
+    with pytest.raises(ValueError, match="1: 'who' has floats, like .*rounded"):
+      data.joined([bank, other.assign(who=odd)], 'late', 'who')
+  with pytest.raises(ValueError, match="party 1: 'who' has fractions"):
+    data.joined([bank, other.assign(who=[1, np.inf])], 'late', 'who')
+
+
+def test_ids_are_text_with_blanks_around_their_name_too(tmp_path):
+  bank = ' who,late,a\n007,0,1\n7,1,2\n8,0,3\n'
+  found = load(tmp_path, bank, ' who,b\n8,4\n7,5\n007,6\n', ids=' who')
+  np.testing.assert_array_equal(found.features, [[1, 6], [2, 5], [3, 4]])
+
+
+def test_a_passive_party_s_separator_is_that_which_finds_the_ids(tmp_path):
+  found = load(tmp_path, BANK, 'who;used,in,all\n9;1\n7;2\n11;3\n')
+  assert found.names == ('balance', 'used,in,all')
 
 
 @pytest.mark.parametrize('holders', [(0, 2, 2, 2), (0, 1), (0, 1, 0, 1), 'abcd',

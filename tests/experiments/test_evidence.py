@@ -293,6 +293,26 @@ def test_data_of_a_config_has_no_advice(tmp_path):
     verify.check_data(unknown, str(tmp_path))
 
 
+def test_each_party_s_file_is_found_in_the_folder(tmp_path):
+  """A file of one's own may have a ; in its name."""
+  path = 'bank.csv;shop.csv'
+  kept = record(
+      config=dict(data=dict(path=path, name='parties')), seeds=[0],
+      command=f"python launch.py '--config.data.path={path}'",
+  )
+  (tmp_path / 'bank.csv').touch()
+  with pytest.raises(UserError, match='/shop.csv is not there'):
+    verify.check_data(kept, str(tmp_path))
+  (tmp_path / 'shop.csv').touch()
+  verify.check_data(kept, str(tmp_path))
+  typed = verify.command(kept, 1, str(tmp_path), tmp_path / 'r.json')
+  both = f'{tmp_path}/bank.csv;{tmp_path}/shop.csv'
+  assert f'--config.data.path={both}' in typed
+  kept['config']['data']['name'] = 'csv'
+  with pytest.raises(UserError, match='/bank.csv;shop.csv is not there'):
+    verify.check_data(kept, str(tmp_path))
+
+
 def test_where_a_record_is_kept_is_known_before_it_is_made(
     tmp_path, monkeypatch
 ):

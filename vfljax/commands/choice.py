@@ -52,9 +52,10 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
       a.lstrip('-').startswith(f'config.{field}') for a in argv
   )
   if table.holders is not None and not typed('data.split'):
-    own = dataclasses.replace(
-        config.data, split='held', parties=max(table.holders) + 1
-    )
+    count = max(table.holders) + 1
+    if typed('data.parties'):  # Another number is refused, not overruled.
+      count = config.data.parties
+    own = dataclasses.replace(config.data, split='held', parties=count)
     config = dataclasses.replace(config, data=own)
   train, attack = config.train, config.attack
   if not typed('train.batch_size'):

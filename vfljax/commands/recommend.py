@@ -200,23 +200,22 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
       help='write event files of each epoch, too',
   )
   asked, fields = parser.with_config(argv)
-  if asked.ids and not asked.more:
+  every = [asked.file, *asked.more] if asked.more else files.parted(asked.file)
+  if asked.ids and len(every) < 2:
     raise UserError(
         f'{parser.prog}: --ids joins several files; got {shown(asked.file)}.\n'
         'Leave it out. --config.data.options=drop=... leaves out a column.'
     )
-  if asked.more and not asked.ids and not any('ids=' in one for one in fields):
+  if every[1:] and not (asked.ids or any('ids=' in one for one in fields)):
     raise UserError(
         f'{parser.prog}: type --ids=<column>: by which ids are rows of '
-        f'{shown(asked.file)} and {shown(asked.more[0])} the same person?'
+        f'{shown(every[0])} and {shown(every[1])} the same person?'
     )
   asked.file = BETWEEN.join([asked.file, *asked.more])
   return asked, fields
 
 
-def _config_flags(
-    asked: argparse.Namespace, typed: Sequence[str]
-) -> list[str]:
+def _config_flags(asked: argparse.Namespace, typed: Sequence[str]) -> list[str]:
   """Our arguments as fields of a config.
 
   Args:
@@ -234,11 +233,12 @@ def _config_flags(
         f"vfljax.data.load('npz', {asked.file!r}))"
     )
   kind = 'parquet' if parquet else 'csv'
+  more = len(files.parted(asked.file)[1:])
   flags = [
-      f'--config.data.name={"parties" if BETWEEN in asked.file else kind}',
+      f'--config.data.name={"parties" if more else kind}',
       f'--config.data.path={asked.file}',
   ] if asked.file else []
-  if more := asked.file.count(BETWEEN):
+  if more:
     flags += ['--config.data.split=held', f'--config.data.parties={more + 1}']
   flags += [f'--config.data.options=ids={asked.ids}'] if asked.ids else []
   if asked.label:
@@ -258,7 +258,7 @@ def _config_flags(
 def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
   """Raises a UserError for fields that would silently win over arguments."""
   said = dict(name=asked.file, path=asked.file) if asked.file else {}
-  if BETWEEN in asked.file:
+  if files.parted(asked.file)[1:]:
     said |= dict(split=asked.file, parties=asked.file)
     if asked.named:
       raise UserError(

@@ -44,11 +44,12 @@ class Written(NamedTuple):
 
 def csv(
     path: str, label: str, drop: Names, text: Names, rounded: Names,
-    how: Written,
+    how: Written, ids: str,
 ) -> 'pd.DataFrame':
   """What a CSV file has, its numbers as numbers; arguments as in `frame.csv`.
 
-  Columns that are named, the label's too, need not be there.
+  Columns that are named, the label's too, need not be there. The column `ids`,
+  if it is not '', stays text as it is written; blanks around its name count.
 
   Raises:
     FileNotFoundError, ValueError: as `frame.csv`, for what concerns reading.
@@ -59,19 +60,24 @@ def csv(
 
   file = find(path, '', _how(path))
   fits(file.stat().st_size, str(file))
-  way = dialect(file, label, how.sep, how.decimal, how.encoding)
-  meant = [n for names in (drop, text, rounded) for n in several(names)]
+  sought = label or ids  # A passive party's file has no label.
+  way = dialect(file, sought, how.sep, how.decimal, how.encoding)
+  words = [*several(text), *filter(None, [ids])]
+  meant = [*several(drop), *words, *several(rounded)]
   namesakes.refuse_twice(_header(file, way), label, meant)
-  frame = _frame(file, way, several(text), several(how.gaps))
-  _refuse_shape(frame, file, way, label, meant)
+  frame = _frame(file, way, words, several(how.gaps))
+  _refuse_shape(frame, file, way, sought, meant)
   kept = [name for name in frame.columns if name not in several(drop)]
   for name in kept:
     frame[name] = _spelled(
-        column_of(frame, name), way, name in several(text), how.gaps,
+        column_of(frame, name), way, name in words, how.gaps,
         bool(how.decimal),
     )
   if not how.decimal:
-    thousands.refuse_file(frame[kept], file, way)
+    thousands.refuse_file(
+        frame[kept], file, way,
+        lambda column: spelling.emptied(column, several(how.gaps)),
+    )
   return frame
 
 

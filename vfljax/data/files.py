@@ -50,6 +50,13 @@ def bare(path: str) -> str:
   return ';'.join(os.path.basename(one) for one in path.split(';'))
 
 
+def parted(path: str) -> list[str]:
+  """The files of a path: those between ';', unless a file has such a name."""
+  if os.path.isfile(os.path.expanduser(path)):
+    return [path]
+  return [one.strip() for one in path.split(';') if one.strip()]
+
+
 def folder(path: str, how: str) -> pathlib.Path:
   """The folder at `path`.
 

@@ -64,7 +64,7 @@ def csv(
       columns that number the rows, tell the label alone or are constant.
   """
   how = cells.Written(sep, decimal, encoding, gaps)
-  found = cells.csv(path, label, drop, text, rounded, how)
+  found = cells.csv(path, label, drop, text, rounded, how, '')
   return table(found, label, missing, drop, positive, categories, text, rounded)
 
 

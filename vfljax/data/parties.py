@@ -5,15 +5,18 @@ are on one machine, as whoever studies a federation has them: rows whose ids all
 parties have are used, in the active party's order. Who has a column stays known
 (`Table.holders`), so that a split is not chosen but `held`.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+import contextlib
 import pathlib
 from typing import TYPE_CHECKING, Any
 import warnings
 
-from vfljax.data import cells, frame
-from vfljax.data.columns import column_of, kind_of
+import numpy as np
+
+from vfljax.data import cells, frame, namesakes
+from vfljax.data.columns import column_of, kind_of, numbers
 from vfljax.data.dialect import Recognised
-from vfljax.data.files import brief, find
+from vfljax.data.files import brief, find, parted
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, impute, listing
@@ -53,7 +56,7 @@ def parties(
   Warns:
     Recognised: as `frame.csv` and `joined`.
   """
-  files = [one.strip() for one in path.split(BETWEEN) if one.strip()]
+  files = parted(path)
   if len(files) < 2:
     raise ValueError(f'This needs two files or more. {HOW}')
   for one in files:
@@ -61,17 +64,28 @@ def parties(
   if not ids:
     raise ValueError(f'Which column has the ids of rows? {HOW}')
   how = cells.Written(sep, decimal, encoding, gaps)
-  frames = [
-      cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
-      else cells.csv(one, '' if k else label, drop, [ids, *several(text)],
-                     rounded, how)
-      for k, one in enumerate(files)
-  ]
+  frames, names = [], [pathlib.Path(one).name for one in files]
+  for k, (one, name) in enumerate(zip(files, names)):
+    with _named(name):
+      frames.append(
+          cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
+          else cells.csv(one, '' if k else label, drop, text, rounded, how, ids)
+      )
   return joined(
-      frames, label, ids, missing, names=[pathlib.Path(f).name for f in files],
-      drop=drop, positive=positive, categories=categories, text=text,
-      rounded=rounded,
+      frames, label, ids, missing, names=names, drop=drop, positive=positive,
+      categories=categories, text=text, rounded=rounded,
   )
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+  """A context where errors say of which table they are."""
+  try:
+    yield
+  except ValueError as error:
+    if name in str(error):
+      raise
+    raise ValueError(f'{name}: {error}') from error
 
 
 def joined(
@@ -82,7 +96,8 @@ def joined(
   """The rows that all parties have, by their ids; with `Table.holders`.
 
   Args:
-    frames: Each party's, the active one's first. They stay as they are.
+    frames: Each party's, the active one's first. They stay as they are. Names
+      of columns are read as text: 5 as '5'.
     label, ids, missing: As of `parties`.
     names: What messages call the frames.
     drop: Columns to leave out, wherever they are.
@@ -97,7 +112,11 @@ def joined(
     Recognised: (one line) if some rows are not at all parties; and as
       `frame.csv`.
   """
+  frames = _frames(frames, label, ids)
   names = names or [f'the table of party {k}' for k in range(len(frames))]
+  for one, name in zip(frames, names):
+    with _named(name):  # Of two such columns of ids, one would be chosen.
+      namesakes.refuse_twice(list(one.columns), label, [ids, *several(drop)])
   _check(frames, names, label, ids, several(drop))
   own = [
       _by_id(one, ids, name).drop(columns=[ids, *several(drop)],
@@ -117,6 +136,26 @@ def joined(
   holders = [k for k, one in enumerate(own) for c in one if c != label]
   table = table._replace(holders=tuple(holders[g] for g in table.groups))
   return impute(table) if missing == 'impute' else table
+
+
+def _frames(frames: Any, label: Any, ids: Any) -> 'list[pd.DataFrame]':
+  """The frames with the names of their columns as text."""
+  every = list(frames) if isinstance(frames, Iterable) else [frames]
+  odd = [one for one in every
+         if not hasattr(one, 'set_axis') or not hasattr(one, 'columns')]
+  if odd:
+    from vfljax import check as checks  # Tables need no JAX.
+    raise ValueError(
+        'The tables must be a list of pandas DataFrames, one of each party; '
+        f'got {checks.kind(frames if isinstance(odd[0], str) else odd[0])}.'
+    )
+  for what, name in dict(label=label, ids=ids).items():
+    if not isinstance(name, str):
+      raise ValueError(
+          f"{what} must be the name of a column as text, such as '5'; got "
+          f'{brief(name)}.'
+      )
+  return [one.set_axis([str(c) for c in one.columns], axis=1) for one in every]
 
 
 def _check(
@@ -139,7 +178,7 @@ def _check(
         'The label, the ids and columns to leave out must be different columns;'
         f' got {brief(label)}, {brief(ids)}, {brief(list(drop))}.'
     )
-  every = [str(column) for one in frames for column in one]
+  every = [column for one in frames for column in one]
   for name in drop:
     frame.require(frames[0].iloc[:0].reindex(columns=[*dict.fromkeys(every)]),
                   name)
@@ -147,6 +186,11 @@ def _check(
     raise ValueError(
         f'The label {label!r} must be in {names[0]}, the first table, which is '
         'that of the active party.'
+    )
+  if every.count(label) > 1:
+    raise ValueError(
+        f'Several tables have the label, {label!r}. It is the active '
+        f"party's: remove it from all but {names[0]}."
     )
   kept = [c for c in every if c not in (ids, *drop)]
   if twice := [*dict.fromkeys(c for c in kept if kept.count(c) > 1)]:
@@ -167,11 +211,9 @@ def _by_id(one: 'pd.DataFrame', ids: str, name: str) -> 'pd.DataFrame':
   if column.isna().any():
     row = int(column.isna().to_numpy().argmax()) + 1
     raise ValueError(f'{name}: row {row} has no id in {ids!r}.')
-  if kind_of(column) == 'floating':  # As pandas has numbers beside a gap.
-    whole = column.astype('int64')
-    if (whole != column).any():
-      raise ValueError(f'{name}: {ids!r} has fractions, which are no ids.')
-    column = whole
+  if kind_of(column) in ('floating', 'mixed-integer-float'):
+    with _named(name):
+      column = _whole(column)
   text = column.astype(str).str.strip()
   if len(double := text[text.duplicated()]):
     raise ValueError(
@@ -179,6 +221,27 @@ def _by_id(one: 'pd.DataFrame', ids: str, name: str) -> 'pd.DataFrame':
         f'one, as {brief(double.iloc[0])} in {ids!r}. Keep one row of each.'
     )
   return one.set_axis(text.to_numpy(), axis=0)
+
+
+def _whole(column: 'pd.Series') -> Any:
+  """Ids as whole numbers, of floats as pandas has them beside a gap.
+
+  Raises:
+    ValueError: if one has a fraction, or is so large that another id may have
+      been rounded to it.
+  """
+  import pandas as pd
+
+  values = numbers(column)
+  if (values != np.round(values)).any() or not np.isfinite(values).all():
+    raise ValueError(f'{column.name!r} has fractions, which are no ids.')
+  bits = {2: 11, 4: 24}.get(getattr(column.dtype, 'itemsize', 8), 53)
+  if (abs(values) >= 2**bits).any():
+    raise ValueError(
+        f'{column.name!r} has floats, like {abs(values).max():g}, to which '
+        "other ids may have been rounded: read it as text or 'Int64'."
+    )
+  return pd.Series(values.astype(np.int64))
 
 
 def _tell(

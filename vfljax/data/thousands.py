@@ -1,4 +1,5 @@
 """Points that may separate thousands: 1.100 beside 950 may be 1100."""
+from collections.abc import Callable
 import pathlib
 from typing import Any, TYPE_CHECKING
 
@@ -9,11 +10,13 @@ from vfljax.data.options import flag
 if TYPE_CHECKING:
   import pandas as pd
 
-_LOOKED_AT = 10_000  # Rows of a file that decide.
+_LOOKED_AT = 10_000  # In these rows most columns have another number.
+_GROUPED = r'[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)'
 
 
 def refuse_file(
-    frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect
+    frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect,
+    emptied: Callable[['pd.Series'], 'pd.Series'],
 ) -> None:
   """Refuses a CSV file whose numbers may have points between thousands.
 
@@ -23,6 +26,7 @@ def refuse_file(
     frame: What was read of it, with decimal points.
     file: The file.
     way: How it was read.
+    emptied: Puts gaps in place of blank cells, and of words for gaps.
 
   Raises:
     ValueError: (one line) names the options that decide.
@@ -32,13 +36,25 @@ def refuse_file(
   columns = [*frame.select_dtypes('floating').columns]
   if way.sep != ';' or not columns:
     return
-  written: Any = pd.read_csv(
-      file, index_col=False, dtype=str, usecols=columns, nrows=_LOOKED_AT,
-      **way._asdict(),
-  )
+  # A sorted file has its points at one end: what may be so far is read to it.
+  for rows in (_LOOKED_AT, None):
+    written: Any = pd.read_csv(
+        file, index_col=False, dtype=str, usecols=columns, nrows=rows,
+        **way._asdict(),
+    )
+    cells = {name: _cells(emptied(written[name])) for name in columns}
+    columns = [
+        name for name in columns if cells[name].str.fullmatch(_GROUPED).all()
+    ]
+    if not columns:
+      return
   for name in columns:
-    cells = written[name].dropna().str.strip()
-    refuse(written[name], cells[cells != ''])
+    refuse(written[name], cells[name])
+
+
+def _cells(column: Any) -> Any:
+  """Its numbers as they are written, with an ordinary minus sign."""
+  return column.dropna().str.strip().str.replace('\u2212', '-')
 
 
 def refuse(column: 'pd.Series', cells: Any) -> None:
@@ -56,8 +72,7 @@ def refuse(column: 'pd.Series', cells: Any) -> None:
     ValueError: (one line) names the options that decide.
   """
   found = cells[cells.str.contains('.', regex=False)]
-  grouped = r'[+-]?(?:\d{1,3}|[1-9]\d{0,2}(?:\.\d{3})+)'
-  if len(found) and cells.str.fullmatch(grouped).all() and (
+  if len(found) and cells.str.fullmatch(_GROUPED).all() and (
       len(found) < len(cells) or (found.str.count(r'\.') > 1).any()
   ):
     name = str(column.name)

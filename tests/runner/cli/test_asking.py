@@ -59,7 +59,7 @@ def test_names_over_other_columns_are_another_experiment(tmp_path):
   first = of('abcd')
   identity.save(tmp_path, first.recorded, {})
   assert asking.has_begun(of('baxy'))  # Other names for the same division.
-  with pytest.raises(UserError, match='columns belong .* the names in'):
+  with pytest.raises(UserError, match='columns belong .* to names in'):
     asking.has_begun(of('cdab'))
   # Before it was noted it was not looked at.
   older = {k: v for k, v in first.recorded.items() if k != 'columns'}
@@ -83,7 +83,7 @@ def test_columns_that_belong_together_are_another_experiment(tmp_path, split):
   for one, other in (apart, together), (together, apart):
     identity.save(tmp_path, one.recorded, {})
     assert asking.has_begun(one)
-    with pytest.raises(UserError, match='other columns belong together'):
+    with pytest.raises(UserError, match='other columns belong.*to a party'):
       asking.has_begun(other)
 
 

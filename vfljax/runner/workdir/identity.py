@@ -253,7 +253,7 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   if changed := ' and '.join(k for k in ('samples', 'weights') if k in names):
     said = f'the {changed} have changed since then: {said}'
   elif 'columns' in names:
-    said = 'other columns belong together, or to the names in data.named'
+    said = 'other columns belong together, to a party or to names in data.named'
   then = 'or choose another --workdir.'
   if MERGED in config:
     raise UserError(
