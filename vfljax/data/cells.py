@@ -75,7 +75,7 @@ def csv(
     )
   if not how.decimal:
     thousands.refuse_file(
-        frame[kept], file, way,
+        frame.filter(kept), file, way,
         lambda column: spelling.emptied(column, several(how.gaps)),
     )
   return frame
