@@ -116,6 +116,7 @@ def test_names_are_imported_when_they_are_asked_for_and_change_no_jax_setting():
 def test_every_public_name_is_there():
   for name in vfljax.__all__:
     assert getattr(vfljax, name) is not None
+  assert {'run', 'nets', '__version__', *vfljax.__all__} <= {*dir(vfljax)}
 
 
 def nodes(tree, inside=True):

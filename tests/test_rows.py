@@ -81,3 +81,16 @@ def test_a_training_is_the_same(remainder):
   want = loss()
   with target.tracing_for('tpu'):
     np.testing.assert_allclose(loss(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize('i, right', [
+    ([0, 10], True), ([0, 11], False), ([-1, 3], False),
+])
+def test_of_a_failed_round_floats_are_no_numbers(i, right):
+  """Whole numbers and truths stay, which have no such value."""
+  found = dict(x=jnp.ones(2), half=jnp.ones((), jnp.bfloat16), n=jnp.arange(3),
+               yes=jnp.array(True))
+  out = rows.failed(found, np.array(i, np.int8), np.array([0], np.int32), N)
+  assert np.isnan(out['x']).all() == np.isnan(out['half']) == (not right)
+  assert out['n'].tolist() == [0, 1, 2] and out['n'].dtype == jnp.int32
+  assert out['half'].dtype == jnp.bfloat16 and bool(out['yes'])

@@ -9,10 +9,13 @@ import optax
 import pytest
 
 from tests.small_networks import drawn
-from vfljax import completion, nets
+from vfljax import algorithms, attacks, completion, nets
+from vfljax.attack import recipe_of
 from vfljax.attacks import local_model, model_completion, scratch
+from vfljax.attacks.model_completion import mlp_head
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.nets.heads import normalized_head
+from vfljax.scene import Scene
 from vfljax.types import Net
 from vfljax.views import TrainedBottom
 
@@ -264,3 +267,20 @@ def test_so_many_epochs_are_those_of_a_schedule_that_has_no_more():
     completion.best(
         KEY, how(9)._replace(stages=3), net, begun, samples, last, epochs=3
     )
+
+
+def test_a_local_model_needs_a_network_of_its_own():
+  made = recipe_of(attacks.REGISTRY['local_model'])
+  vfl = algorithms.vsnn([nets.mlp(4)], nets.mlp(2))
+  with pytest.raises(ValueError, match='local_model needs a network: `Scene.o'):
+    made.make(made.options(), Scene(2), vfl)
+
+
+@pytest.mark.parametrize('hidden', [(), (5, 3)])
+def test_an_inference_head_ends_in_the_classes(hidden):
+  shapes = jax.eval_shape(
+      mlp_head(4, *hidden).init, jax.random.key(0),
+      jnp.ones((2, 6)),
+  )
+  found = [w.shape for w in jax.tree.leaves(shapes) if w.ndim == 2]
+  assert found == [*zip((6, *hidden), (*hidden, 4))]

@@ -16,6 +16,8 @@ from vfljax import algorithms, attacks, measure, nets, protocol, views
 from vfljax.attack import REPLAYED, ROUND, TRAINED, TRAINING, Attack, recipe
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers
 from vfljax.scene import Ground, Scene
 
 EVERY_BACKDOOR = sorted(
@@ -531,3 +533,14 @@ def test_who_makes_a_view_of_a_users_own_is_not_known():
   assert mine(None, None, None).run(None, Own(3)) == 3
   with pytest.raises(ValueError, match=r'^mine: .* needs a Own; got no view.$'):
     mine(None, None, None).run(None)
+
+
+def test_an_attack_on_training_says_what_it_plants():
+  with pytest.raises(TypeError, match='on training itself needs `plant`'):
+    recipe(stage=TRAINING)(lambda: None)
+
+
+@pytest.mark.parametrize('name', ['mine', 'mine:variant'])
+def test_an_attack_that_there_is_not_is_told(name):
+  with pytest.raises(UserError, match="no attack 'mine', see --list attacks"):
+    attackers.recipe(name)

@@ -10,13 +10,33 @@ import pytest
 from tests.small_networks import drawn
 from vfljax import algorithms, nets
 from vfljax.attacks.inversion_shadow import Sender, network, sender
-from vfljax.attacks.model_inversion import Inversion, invert, train_shadow
+from vfljax.attacks.model_inversion import (
+    Inversion, Options, check_options, invert, train_shadow,
+)
 from vfljax.defense import Defense, slots
-from vfljax.scene import Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import Batch, Net
 from vfljax.views import TrainedTop
 
 KEY = jax.random.key(0)
+
+
+def test_a_structure_that_there_is_not_is_refused():
+  with pytest.raises(ValueError, match="must be same, conv or fc; got 'deep'"):
+    network('deep', Scene(2), nets.mlp(4))
+
+
+@pytest.mark.parametrize('shape, fits', [
+    ((7, 7, 1), True), ((6, 7, 1), False), ((7, 6, 3), False), ((49,), False),
+])
+def test_features_to_invert_are_images_of_some_size(shape, fits):
+  amounts = Amounts(400, 80, 10, 10, 7, 'none', shape)
+  check = lambda: check_options(Options(), Scene(2), amounts)
+  if fits:
+    check()
+    return
+  with pytest.raises(ValueError, match='of 7 x 7 pixels or more; party 1 has'):
+    check()
 
 
 @pytest.mark.parametrize('activation', ['relu', 'tanh'])

@@ -1,10 +1,14 @@
 """A grid's points: which there are, and what their folders are called."""
+from pathlib import Path
+import shutil
+
 import pytest
 
 from vfljax.commands import axes
 from vfljax.runner.errors import UserError
 
 CONFIG = 'experiments/quickstart.py'
+QUICKSTART = Path(__file__).parents[2] / CONFIG
 
 
 def test_every_combination_in_a_folder_of_its_own():
@@ -67,6 +71,19 @@ def test_what_is_no_grid(over, flags, said):
   with pytest.raises(UserError, match=said) as error:
     axes.points([CONFIG], over, flags, '/grid')
   assert len(str(error.value).splitlines()) <= 2
+
+
+def test_two_configs_of_one_name_are_no_grid(tmp_path, monkeypatch):
+  """What a run would call them has no folders here."""
+  monkeypatch.chdir(tmp_path)
+  files = 'experiments/a/x.py', 'experiments/a-x.py'
+  for file in files:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(QUICKSTART, file)
+  with pytest.raises(UserError, match=(
+      'Two experiments would be called a-x,seeds=2; rename one of the config'
+  )):
+    axes.points(files, ['seeds=2'], [], '/grid')
 
 
 def test_values_that_no_config_takes_are_told_later():

@@ -43,6 +43,19 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
       'What differs')[2]  # It does not differ.
 
 
+def test_of_a_defense_there_is_a_row_for_each_run_that_has_it(tmp_path):
+  folders = [
+      made(tmp_path / 'a', [NONE]), made(tmp_path / 'b', [NONE, ISO]),
+  ]
+  rows = [
+      [cell.text for cell in row[:3]]
+      for row in compare.best(compare.read(folders)).rows
+  ]
+  assert rows == [
+      ['no defense', 'a', ''], ['no defense', 'b', ''], ['iso', 'b', '5'],
+  ]
+
+
 def test_a_defense_that_did_not_finish_says_so_in_its_row(tmp_path):
   """Its mean of one seed stood there like one of all."""
   folders = [made(tmp_path / name, [NONE, ISO], (0, 1)) for name in 'ab']

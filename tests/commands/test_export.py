@@ -80,6 +80,22 @@ def test_latex_is_what_latex_takes():
     assert done.returncode == 0, done.stdout
 
 
+def test_two_settings_have_files_of_their_own(tmp_path, capsys):
+  """As where results of an earlier version are in one folder."""
+  work = store.open_workdir(tmp_path, config(), ['none/None', 'iso/5.0'])
+  for name, s in NONE, ISO:
+    work.save(f'{name}/{s}', [
+        row(name, s, None, seed, 'auc', 'test', 0.9) | dict(dataset=dataset)
+        for dataset in ('my data', 'b/c') for seed in (0, 1)
+    ], dict(seeds=2, classes=2))
+  code, _, error = call(capsys, 'export', tmp_path, '--to=latex')
+  assert code == 0, error
+  assert {p.name for p in (tmp_path / 'export').iterdir()} == {
+      f'{of}-vhnn-{table}.tex' for of in ('my-data', 'b-c')
+      for table in ('baselines', 'utility_and_leakage')
+  }
+
+
 def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
   work = store.open_workdir(tmp_path, config(), ['none/None'])
   attacks = 'norm_scoring:a/b', 'norm_scoring:a-b', 'norm_scoring:../c\0'

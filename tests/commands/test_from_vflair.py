@@ -4,9 +4,11 @@ import math
 
 import pytest
 
+from vfljax.attack import recipe_of
+from vfljax.attacks import REGISTRY
 from vfljax.commands import from_vflair
 from vfljax.runner.cli import arguments
-from vfljax.runner.config import Entry
+from vfljax.runner.config import Entry, ModelConfig
 from vfljax.runner.errors import UserError
 
 # In the form of VFLAIR's src/configs; its party k - 1 is the active one.
@@ -78,6 +80,10 @@ def test_ten_classes_keep_an_embedding_for_each():
 @pytest.mark.parametrize('entry, expected', [
     (('LaplaceDP', (1,), dict(dp_strength=0.1)),
      Entry('dp_laplace', (0.1,), dict(clip_norm=0.2, clip='batch'))),
+    (('GaussianDP', (1,), dict(dp_strength=0.3)),
+     Entry('dp_gaussian', (0.3,), dict(clip_norm=0.2, clip='batch'))),
+    (('DiscreteSGD', (1,), dict(bin_numbers=12)),
+     Entry('discrete_sgd', (12.0,))),
     (('MID', (0,), {'lambda': 0.5}), Entry('mid', (0.5,),
                                            dict(side='passive'))),
     (('GradientSparsification', (1,), dict(gradient_sparse_rate=99.5)),
@@ -105,6 +111,36 @@ def test_what_a_file_does_not_say_is_as_in_vflairs_code():
   )
   assert (config.attack.party, config.attack.known) == (1, 4)
   assert config.model.bottom == (32, 1)
+
+
+@pytest.mark.parametrize('more, options', [
+    ({}, dict(steps=500)),
+    (dict(epochs=9, lr=0.25), dict(steps=9, learning_rate=0.25)),
+])
+def test_label_reconstruction_is_gradient_inversion(more, options):
+  attack = dict(name='BatchLabelReconstruction', parameters=more)
+  config, apart, left = made(attack_list={'0': attack})
+  assert config.listed_attacks == ('gradient_inversion',)
+  assert config.attack.own == dict(gradient_inversion=options)
+  assert not apart and not left
+  known = recipe_of(REGISTRY['gradient_inversion']).options
+  assert {*options} <= {*known._fields}
+
+
+@pytest.mark.parametrize('classes, trainable, head', [
+    (10, 0, dict(width=10, aggregation='sum', trainable_top=False)),
+    (2, 0, dict(width=1, aggregation='sum', trainable_top=False)),
+    (2, 1, dict(width=2, aggregation='concat')),
+])
+def test_a_network_of_a_name_keeps_it(classes, trainable, head):
+  own = dict(type='resnet18', output_dim=classes)
+  config = made(
+      model_list=dict(
+          {str(k): own for k in range(2)}, apply_trainable_layer=trainable
+      ),
+      dataset=dict(dataset_name='mine', num_classes=classes),
+  )[0]
+  assert config.model == ModelConfig(name='resnet18', top=(), **head)
 
 
 def listing(*attacks, parties=4):
@@ -197,6 +233,11 @@ def test_the_classes_are_those_of_vflair(name, count, options):
     (dict(defense=dict(name='CAE', parameters=dict(party=[1]))), 'lambda'),
     (dict(defense=dict(name='LaplaceDP', parameters=dict(
         party=[0], dp_strength=1))), 'at a passive party'),
+    *((dict(defense=dict(name=name, parameters=dict(party=[0]))),
+       f'{name} at a passive party, .* at the active party it has: param')
+      for name in ('GaussianDP', 'DiscreteSGD', 'GradientSparsification')),
+    (dict(dataset=['mnist']), r"'dataset' must be {...}; got .'mnist'.\."),
+    (dict(defense='MID'), "'defense' must be {...}; got 'MID'"),
     (dict(model_list={'0': dict(type='GCN'), '1': dict(type='GCN')}), "'GCN'"),
     (dict(model_list={'0': dict(type='MLP4'), '1': {}}), 'same network'),
     (dict(attack_list={'0': dict(name='NormbasedScoring', parameters=dict(
@@ -231,6 +272,13 @@ def test_a_data_set_that_vfljax_has_not_is_told_to_be_read_from_a_file(
   from_vflair.run([str(tmp_path / 'x.json'), f'--to={tmp_path / "x.py"}'])
   said = capsys.readouterr().out
   assert "'minst' is no data set of vfljax" in said and ', cifar10, ' in said
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+  for name, why in (('none.json', 'No such file'), ('', 'Is a directory')):
+    with pytest.raises(UserError, match=f'cannot be read: {why}'):
+      from_vflair.run([str(tmp_path / name), f'--to={tmp_path / "x.py"}'])
+  assert not (tmp_path / 'x.py').exists()
 
 
 @pytest.mark.parametrize('text', ['[]', '{', '{"epochs": 3}'])

@@ -210,6 +210,36 @@ def test_nor_into_a_part_under_another_name(tmp_path, capsys):
   assert not (tmp_path / 'new').exists()
 
 
+def test_a_damaged_part_is_named(tmp_path, capsys):
+  one, two = (made(tmp_path / name, [NONE]) for name in ('one', 'two'))
+  file = parts.file(two, 'none/None', '.json')
+  file.write_text(file.read_text().replace('0.9', '0.8', 1))
+  code, _, error = call(capsys, 'merge', one, two, f'--to={tmp_path}/all')
+  assert code == 2 and error == (
+      f'error: {file} is damaged: it is not what was written.\nRunning the '
+      'experiment again mends it.\n'
+  )
+  assert not (tmp_path / 'all').exists()
+
+
+@pytest.mark.parametrize('before, now, field', [
+    (dict(listed=[dict(defense='iso', options=dict(clip=1))]),
+     dict(listed=[dict(defense='iso', options=dict(clip=2))]), 'listed'),
+    (dict(sources={'mine.py': 'a'}), dict(sources={'mine.py': 'b'}), 'mine.py'),
+])
+def test_nothing_is_merged_into_what_another_method_made(
+    before, now, field, tmp_path, capsys
+):
+  """Its rows would stand under one name with those of another method."""
+  one = made(tmp_path / 'one', [NONE, ISO], **before)
+  two = made(tmp_path / 'two', [NONE, ISO], seeds=(2, 3), **now)
+  whole = merge.merge([one], str(tmp_path / 'all'))
+  kept = everything(whole)
+  code, _, error = call(capsys, 'merge', two, f'--to={whole}')
+  assert code == 2 and field in error and '--workdir' not in error
+  assert everything(whole) == kept
+
+
 def test_a_part_that_has_lost_its_configuration(tmp_path, capsys):
   one, two = (made(tmp_path / name, [NONE]) for name in ('one', 'two'))
   (two / 'config.json').unlink()

@@ -20,7 +20,7 @@ from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, ModelConfig
 from vfljax.runner.experiment import choosing
 from vfljax.runner.main import main
-from vfljax.runner.workdir import store
+from vfljax.runner.workdir import about, store
 
 
 def test_attacks_are_those_whose_needs_are_met():
@@ -116,6 +116,11 @@ def test_it_looks_again_around_the_budget(tmp_path):
   )
   lone = Config(listed=(Entry('max_norm'),))
   assert choice.finer(results, Goal(budget=2), lone) is None
+  # Nor is more than all looked at where nearly all is best.
+  cells['gradient_compression', 0.9] = cell_of([0.9] * 2, [0.85] * 2)
+  results, = reading.read(workdir(tmp_path / 'most', cells).path)
+  again = choice.finer(results, Goal(budget=2), config)
+  assert again and again.listed[-1].strengths == (0.67,)
 
 
 @pytest.mark.parametrize('rows, epochs, batch', [
@@ -336,6 +341,20 @@ def test_each_goal_looks_again_in_a_folder_of_its_own(
   shutil.rmtree(tmp_path / 'out/finer-2')
   found, again, _ = fresh('--budget=5')
   assert found == [('finer-2', None), ('finer-2', 0.32)] and again == cells
+
+
+def test_columns_may_be_given_to_parties_by_their_names(tmp_path):
+  """A part for each party, the active one's first."""
+  file = tmp_path / 'my.csv'
+  file.write_text('a,b,c,late\n1,2,3,0\n4,5,6,1\n')
+  asked, rest = recommend._parsed([
+      str(file), '--label=late', '--named=b;c;*',
+  ])
+  data = recommend.settings(asked, rest)[0].config.data
+  assert (data.split, data.named, data.parties) == ('named', 'b;c;*', 3)
+  assert (data.name, data.label) == ('csv', 'late')
+  config = choice.sized(Config(data=data), load_data(data), [])
+  assert about.holders(config, load_data(data)) == [['b'], ['c'], ['a']]
 
 
 def test_a_file_of_each_party_says_who_has_what(tmp_path, monkeypatch):

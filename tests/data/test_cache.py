@@ -1,6 +1,7 @@
 """Data sets kept as arrays: read once, then mapped, mended when damaged."""
 import importlib
 import os
+import pathlib
 import sys
 import time
 
@@ -254,6 +255,30 @@ def test_another_file_or_option_is_another_data_set(archive, tmp_path):
   one = cache.key('bhi', str(folder), {})
   (folder / 'a' / 'y.png').write_bytes(b'2')
   assert cache.key('bhi', str(folder), {}) != one
+
+
+def test_what_cannot_be_read_counts_by_its_name(tmp_path, monkeypatch):
+  """A pipe is not opened; what a link leads to counts once it is there."""
+  folder = tmp_path / 'photos'
+  folder.mkdir()
+  key = lambda **options: cache.key('bhi', str(folder), options)
+  empty = key()
+  os.mkfifo(folder / 'pipe')
+  piped = key()
+  (folder / 'gone').symlink_to(tmp_path / 'nowhere')
+  linked = key()
+  (folder / 'gone').rename(folder / 'away')
+  renamed = key()
+  (tmp_path / 'nowhere').write_bytes(b'1')
+  there = key()
+  assert len({empty, piped, linked, renamed, there}) == 5 and key() == there
+  assert key(encoder='~nobody-of-that-name/x') not in (None, there)
+
+  def refused(place):
+    raise PermissionError(13, 'no', str(place))
+
+  monkeypatch.setattr(pathlib.Path, 'read_bytes', refused)
+  assert key() not in (None, there) and key() == key()
 
 
 def test_a_cache_that_cannot_be_written_is_not_kept(archive, tmp_path):

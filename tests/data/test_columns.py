@@ -244,3 +244,17 @@ def test_numbers_that_are_declared_categories_stay_in_order(values, classes):
 def test_categories_of_many_numbers_are_classes():
   column = pd.Series(pd.Categorical([*range(30)] * 20), name='y')
   assert len(labels.labels(column)[1]) == 30
+
+
+def test_a_number_that_is_too_large_is_named_with_its_row():
+  """The first that is: those before it are numbers of 64 bits."""
+  column = pd.Series([1, 2.5, 10**400, 3], name='x', dtype=object)
+  with pytest.raises(ValueError, match=r"'x', row 3: 1000.*no number of 64 b"):
+    columns.numbers(column)
+
+
+@pytest.mark.parametrize('names', ['xxy', 'xyx'])
+def test_of_equal_names_the_first_column_is_meant(names):
+  frame = pd.DataFrame([range(3)], columns=list(names))
+  assert columns.column_of(frame, 'x').tolist() == [0]
+  assert columns.column_of(frame, 'y').tolist() == [names.index('y')]

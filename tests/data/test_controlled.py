@@ -127,3 +127,8 @@ def test_what_is_wrong_is_said():
   ):
     with pytest.raises(ValueError, match=match):
       split.columns(table(blocks()), **(dict(parties=2) | options))
+
+
+def test_one_party_has_all_columns():
+  found = controlled.by_correlation(blocks(), range(6), 1, 0.5, 0)
+  assert [part.tolist() for part in found] == [[0, 1, 2, 3, 4, 5]]

@@ -41,6 +41,8 @@ def one_line(error):
     (dict(test=np.zeros(2, bool)), r'test mask has shape \(2,\)'),
     (dict(test=np.array([0, 1, 0], 'i4')), 'must be bool, .* got int32: type'),
     (dict(test=[True, False, False]), 'must be bool, .* got list'),
+    (dict(test=np.zeros(3, bool)), 'mask has 0 of 3 rows, .*test=None'),
+    (dict(test=np.ones(3, bool)), 'mask has 3 of 3 rows, .*test=None'),
     (dict(groups=(0, 'x')), "groups must be whole numbers, .* got 'x'"),
     (dict(features=np.zeros((3, 2, 2), 'f4')), 'got shapes'),
 ])
@@ -261,3 +263,28 @@ def test_the_last_rows_of_prepared_texts_are_the_official_test_set(monkeypatch):
   np.testing.assert_array_equal(
       table.labels[:4], table.features[:4, 1] % 2
   )
+
+
+def test_prepared_texts_need_a_folder_of_texts(monkeypatch):
+  others = [dict(title='a', kind=1), dict(title='b', kind=0)]
+  monkeypatch.setattr(texts.tfds, 'rows', lambda path, part: others)
+  for name, message in (
+      ('ag_news', "no 'description' and 'label'; it has title, kind"),
+      ('imdb', 'The data set at there has no text and label'),
+  ):
+    with pytest.raises(ValueError, match=message):
+      data.load(name, 'there')
+    with pytest.raises(FileNotFoundError, match='No path to .*Prepare it once'):
+      data.load(name)
+
+
+def test_too_little_memory_is_told_in_a_line(monkeypatch):
+  def load(path=''):
+    raise MemoryError
+
+  own = data.REGISTRY['wine']._replace(load=load)
+  monkeypatch.setitem(data.REGISTRY, 'wine', own)
+  with pytest.raises(ValueError, match='^wine needs more memory than there is'):
+    data.load('wine')
+  with pytest.raises(ValueError, match='^there needs more memory than there'):
+    data.load('wine', 'there')

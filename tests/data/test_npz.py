@@ -146,6 +146,19 @@ def test_what_a_header_claims_is_what_is_there(shape, tmp_path):
   assert data.load('npz', path).features.shape == (4, 3)
 
 
+def test_a_header_may_be_of_a_later_version(tmp_path):
+  """As of arrays whose header is long."""
+  x, array = np.arange(12, dtype='f4').reshape(4, 3), io.BytesIO()
+  np.lib.format.write_array(array, x, version=(2, 0))
+  path = forged(tmp_path, dict(descr='<f4', fortran_order=False, shape=(4, 3)))
+  with zipfile.ZipFile(path) as archive:
+    labels = archive.read('y_train.npy')
+  with zipfile.ZipFile(path, 'w') as archive:
+    archive.writestr('x_train.npy', array.getvalue())
+    archive.writestr('y_train.npy', labels)
+  np.testing.assert_array_equal(data.load('npz', path).features, x)
+
+
 def test_an_encrypted_or_doubled_archive_is_refused(tmp_path):
   path = write_npz(tmp_path, x_train=np.ones((4, 3)), y_train=[0, 1, 0, 1])
   file = tmp_path / 'mine.npz'

@@ -4,7 +4,7 @@ from PIL import Image
 import pytest
 
 from tests.faults.damage import resealed_png
-from vfljax.data.photo import photo
+from vfljax.data.photo import MOST, photo
 
 
 @pytest.fixture
@@ -37,6 +37,20 @@ def test_a_claim_of_many_pixels_is_not_believed(png):
   raw[16:24] = (10**5).to_bytes(4, 'big') * 2
   png.write_bytes(resealed_png(bytes(raw)))
   with pytest.raises(ValueError, match=r'a\.png is not an image'):
+    photo(png)
+
+
+def test_what_no_camera_makes_is_not_read(png, monkeypatch):
+  """Also where a program has taken Pillow's own limit away."""
+  monkeypatch.setattr(Image, 'MAX_IMAGE_PIXELS', None)
+  raw = bytearray(png.read_bytes())
+  raw[16:24] = (20_000).to_bytes(4, 'big') + (10_001).to_bytes(4, 'big')
+  png.write_bytes(resealed_png(bytes(raw)))
+  with pytest.raises(ValueError, match=r'image: 20000 by 10001 pixels'):
+    photo(png)
+  with png.open('r+b') as file:
+    file.truncate(MOST + 1)  # Of zeros, which a disk does not hold.
+  with pytest.raises(ValueError, match='too large for a .*: more than 200 MB'):
     photo(png)
 
 

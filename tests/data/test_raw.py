@@ -257,3 +257,82 @@ def test_a_label_that_there_is_not_is_refused(name, tmp_path):
   layout.mislabel(tmp_path)
   said = refusal(name, tmp_path, ValueError)
   assert (layout.blamed or layout.file).split('/')[-1] in said
+
+
+def narrower(file: str) -> Write:
+  """Leaves out the first number of each line."""
+  def change(folder):
+    lines = (folder / file).read_text().splitlines()
+    cut = [line.split(maxsplit=1)[1] for line in lines]
+    (folder / file).write_text('\n'.join(cut) + '\n')
+
+  return change
+
+
+def one_patient(folder):
+  for number in range(8001, 8005):
+    (folder / str(number)).rename(folder.parent / f'of-{folder.name}-{number}')
+
+
+def one_patch_each(folder):
+  for file in folder.rglob('a_[123].png'):
+    file.unlink()
+
+
+def text_labels(folder):
+  file = folder / 'test_32x32.mat'
+  x = io.loadmat(file)['X']
+  io.savemat(file, dict(X=x, y=np.array(['a', 'b', 'c', 'd'])))
+
+
+def nothing(folder):
+  del folder
+
+
+EDH = 'Low_Level_Features/Test_Normalized_EDH.dat'
+TAGS = 'NUS_WID_Tags/Test_Tags1k.dat'
+
+
+@pytest.mark.parametrize('name, spoil, options, message', [
+    ('nuswide', nothing, dict(concepts='sky,sky'), "different .*got 'sky,sky'"),
+    ('nuswide', nothing, dict(concepts='a,b,c', ratio=2), 'exactly two conce'),
+    ('nuswide', nothing, dict(only='tags'), "'image' or 'tag'; got 'tags'"),
+    ('nuswide', narrower(EDH), {}, 'Test files have 633 .*, not 634'),
+    ('nuswide', narrower(TAGS), {}, 'has 999 columns; it should have 1000'),
+    ('bhi', nothing, dict(train=1.0), r'train must be inside \(0, 1\); got 1'),
+    ('bhi', one_patient, {}, 'has 1 folders of .*, not 2 or more. Get Breast'),
+    ('bhi', one_patch_each, {}, 'no patient has two patches of one label'),
+    ('tiny_imagenet', edit('wnids.txt', 'n101', 'n100'), {}, 'wnids.txt must '),
+    ('tiny_imagenet', lambda folder: (folder / 'wnids.txt').write_text(''), {},
+     'wnids.txt must name every class once'),
+    ('svhn', text_labels, {}, 'test_32x32.mat .*no numbers but <U1'),
+    ('reviews', lambda folder: (folder / 'movie_reviews.tsv').write_text(
+        '1\t...\n0\t!\n'), {}, 'movie_reviews.tsv: The texts contain no words'),
+])
+def test_what_else_there_is_not(name, spoil, options, message, tmp_path):
+  layout = LAYOUTS[name]
+  folder = tmp_path / 'of'
+  folder.mkdir()
+  layout.write(folder)
+  spoil(folder)
+  with pytest.raises((ValueError, FileNotFoundError), match=message) as error:
+    data.load(
+        name, str(folder / layout.place), **layout.options | options
+    )
+  assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('given, message', [
+    ('combined', 'combined is a file, not a folder. Get combined.bz2 and'),
+    ('elsewhere', 'elsewhere is not there. Get combined.bz2 and'),
+    ('', 'No path to combined given. Get combined.bz2 and'),
+])
+def test_vehicle_takes_the_folder_of_its_files(given, message, tmp_path):
+  write_vehicle(tmp_path)
+  with pytest.raises(FileNotFoundError, match=message):
+    data.load('vehicle', given and str(tmp_path / given))
+
+
+def test_imdb_needs_its_folder():
+  with pytest.raises(FileNotFoundError, match='No path to imdb.*builder'):
+    data.load('imdb')

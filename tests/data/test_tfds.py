@@ -165,3 +165,48 @@ def test_tfds_refuses(tmp_path, monkeypatch):
   monkeypatch.setitem(sys.modules, 'tensorflow_datasets.core', None)
   with pytest.raises(ValueError, match=r"pip install 'vfljax\[data\]'"):
     data.load('tfds', str(folder))
+
+
+def odd(**kinds):
+  """Rows of features of these kinds, with a label `y`."""
+  values = dict(
+      a=lambda: png(picture(1)), b=lambda: png(picture(2)), deck=lambda: 2,
+      grid=lambda: np.ones((2, 2), 'f4'), size=lambda: np.ones(2, 'f4'),
+  )
+  rows = [{k: values[k]() for k in kinds} | dict(y=i % 2) for i in range(4)]
+  return tf.FeaturesDict(kinds | dict(y=np.int64)), rows
+
+
+IMAGE = tf.Image(shape=(None, None, 1))
+THREE = tf.ClassLabel(names=['upper', 'lower', 'roof'])
+PAIR = tf.Tensor(shape=(2,), dtype=np.float32)
+
+
+def test_a_test_set_without_rows_is_none(tmp_path):
+  features, rows = odd(size=PAIR)
+  folder = str(store(tmp_path, 'odd', features, {'train': rows, 'test': []}))
+  table = data.load('tfds', folder, 'y')
+  assert table.features.shape == (4, 2) and table.test is None
+  with pytest.raises(ValueError, match="odd: the split 'test' has no rows"):
+    data.load('tfds', folder, 'y', split='test')
+
+
+@pytest.mark.parametrize('kinds, label, options, message', [
+    (dict(a=IMAGE, b=IMAGE), 'y', {}, 'several images: a, b'),
+    (dict(grid=tf.Tensor(shape=(2, 2), dtype=np.float32)), 'y', {},
+     "'grid' is neither an image, a value nor a vector of fixed"),
+    (dict(size=PAIR), 'size', {}, "label 'size' is not one value a row"),
+    (dict(size=PAIR), 'y', dict(split='train[:0]'), r"train.:0.' has no rows"),
+    (dict(deck=THREE, size=PAIR), 'y', {}, "'deck' has a class beyond its 2"),
+])
+def test_examples_of_other_kinds_are_refused(
+    kinds, label, options, message, tmp_path
+):
+  features, rows = odd(**kinds)
+  folder = store(tmp_path, 'odd', features, {'train': rows})
+  if 'deck' in kinds:  # Which the names, a file of their own, do not have.
+    names, = folder.rglob('deck.labels.txt')
+    names.write_text('upper\nlower\n')
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('tfds', str(folder), label, **options)
+  assert '\n' not in str(error.value)

@@ -212,6 +212,28 @@ def test_every_party_has_its_own_psi_and_every_subset_its_own_head():
   check_unlike(heads[3], heads[2])
 
 
+def test_without_any_embedding_there_is_no_head_and_no_loss():
+  """Where the active party has none, and all others are left out."""
+  up = tuple(
+      np.random.default_rng(k).normal(size=(SAMPLES, 6)).astype(np.float32)
+      for k in (1, 2)
+  )
+  top, defense = federation(own=False).top, multi_head.multi_head()
+  net = multi_head.heads(top)
+  params = net.init(KEY, (None, *up))
+  assert params[0] == ()
+  predict = lambda us: net.run(params, KEY, (None, *us))[0]
+  expected = 0
+  for own, us in (
+      (params[1], (up[0], None)), (params[2], (None, up[1])), (params[3], up),
+  ):
+    log_p = jax.nn.log_softmax(top.apply(own, (None, *us)))
+    expected -= float((LABELS * log_p).sum() / REAL.sum())
+  found = defense.objective((), KEY, predict, up, LABELS)
+  np.testing.assert_allclose(found, expected, rtol=1e-5)
+  assert expected > 3
+
+
 def test_nobody_is_dropped_at_inference():
   defense = plugvfl.plugvfl(0.0, 0.9)
   up = (jnp.ones((4, 3)),)

@@ -134,6 +134,21 @@ def test_a_sample_without_a_known_label_is_one_that_counts(monkeypatch):
   np.testing.assert_allclose(got, 1 / 3, rtol=1e-6)
 
 
+def test_of_the_draws_no_more_are_played_than_asked_for(monkeypatch):
+  """The first of them; the number may be a program's."""
+  labels = jnp.eye(3)[jnp.array([0, 1, 2, 0])]
+  monkeypatch.setattr(shadow, 'best', lambda *rest: rest[4].known[0, 0])
+  net, x = nets.mlp(3), jnp.ones((4, 3)) * jnp.arange(4.0)[:, None]
+  known = jnp.array([[1], [2], [3]]), labels[jnp.array([[1], [2], [3]])]
+  params = net.init(KEY, x)
+  of = lambda plays: shadow.leakage(
+      KEY, Attacker(draws=3, plays=plays), net, params, NONE[:1], x, labels,
+      known,
+  )
+  found = jax.jit(lambda n: jnp.stack([of(n), of(2), of(None)]))(1.0)
+  np.testing.assert_allclose(found, [1, 1.5, 2])
+
+
 def test_an_attackers_samples_are_drawn_once_a_selection(monkeypatch):
   """Algorithm 2 draws them before its loop; the weights within."""
   seen = []
@@ -271,6 +286,18 @@ def test_only_the_first_layer_is_hidden_in_the_first_epoch():
   assert [m.tolist() for m in masked] == [[False, True, False]] * 2
   masked = start(MASKED(0.4, 'all'), auxiliary=None).defense.masked
   assert masked[0].all()
+
+
+def test_where_all_layers_are_hidden_an_epoch_only_counts():
+  """It needs no auxiliary samples, which nothing is asked of."""
+  defense = MASKED(0.4, 'all')
+  memory = start(defense, auxiliary=None).defense
+  after = memory
+  for key in jax.random.split(KEY):
+    after = defense.epoch(after, key, None)
+  assert int(after.epochs) == 2 and vmask.facts(after)['mask_ratio'] == 1
+  chex.assert_trees_all_equal(after.offset, memory.offset)
+  assert vmask.facts(after)['masked'] == 1 and not after.shadows
 
 
 def test_training_is_that_of_shifted_weights():

@@ -9,7 +9,7 @@ from vfljax.he import (
 from vfljax.he.cipher import Arithmetic
 from vfljax.he.encoding import Code
 from vfljax.he.keys import PrivateKey, PublicKey
-from vfljax.he.party import MASKED, Channel, Declared
+from vfljax.he.party import MASKED, Channel, Declared, Party
 
 ZERO = encoding.integers([0], (1,))
 ODD = 2**1024 + 1  # Of 1025 bits; whether it is a product nobody can tell.
@@ -33,6 +33,17 @@ def test_workers_are_a_number_of_threads(workers):
 def test_a_modulus_is_odd_and_positive(n, why):
   with pytest.raises(ValueError, match=why):
     PublicKey(n)
+
+
+def test_a_modulus_is_one_key():
+  """However often it is made, as where it was sent."""
+  assert key() == key() != PublicKey(ODD + 2)
+  assert len({key(), key(), PublicKey(ODD + 2)}) == 2
+
+
+def test_a_party_without_a_key_says_so():
+  with pytest.raises(ValueError, match='The active party has no key in this'):
+    _ = Party('active').public
 
 
 @pytest.mark.parametrize('code, what', [

@@ -1,12 +1,15 @@
 """Layers that are not what they look like are left out, and not in silence."""
+import functools
+from typing import Any
+
 from flax import linen as nn
 import jax
 from jax import lax
-import jax.numpy as jnp
 import pytest
 
+from tests.masked_federation import found_in
 from vfljax import nets
-from vfljax.masked import masking
+from vfljax.nets.convolution import Conv
 
 
 class Doubled(nn.Dense):
@@ -82,10 +85,12 @@ class Network(nn.Module):
     return LAST[self.kind](nn.tanh(nn.Dense(5, name='first')(x)))
 
 
+def names_in(net):
+  return [layer.name for layer in found_in(net, 2, 4)]
+
+
 def layers_of(kind):
-  net, x = nets.linen(Network(kind)), jax.ShapeDtypeStruct((2, 4), jnp.float32)
-  params = jax.eval_shape(net.init, jax.random.key(0), x)
-  return [layer.name for layer in masking.layers(net, params, x)]
+  return names_in(nets.linen(Network(kind)))
 
 
 @pytest.mark.parametrize('kind, why', [
@@ -100,6 +105,46 @@ def layers_of(kind):
 def test_what_shares_would_compute_otherwise_is_left_out(kind, why):
   with pytest.warns(UserWarning, match=f'Layer .*last cannot be .*{why}'):
     assert layers_of(kind) == ['first']
+
+
+class Within(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    return nn.Dense(3, name='own')(x)
+
+
+class Renamed(nn.Module):
+  """A part whose weights are deeper among the network's than it is."""
+
+  kind: Any
+
+  @nn.compact
+  def __call__(self, x):
+    inner = lambda own: {'params': own.get('params', {}).get('in', {})}
+    outer = lambda own: {'params': {'in': own.get('params', {})}}
+    part = nn.map_variables(self.kind, 'params', inner, outer, init=True)
+    return part(name='last')(nn.Dense(5, name='first')(x))
+
+
+@pytest.mark.parametrize('kind, name', [
+    (Within, 'last/own'), (functools.partial(nn.Dense, 3), 'last'),
+])
+def test_a_layer_under_another_name_is_told_of_once(kind, name):
+  """Its kernel is that of no other layer."""
+  with pytest.warns(UserWarning) as told:
+    assert names_in(nets.linen(Renamed(kind))) == ['first']
+  said, = (str(one.message) for one in told)
+  assert said == (
+      f'Layer {name} cannot be masked and is left out: its weights have '
+      "another name among the network's."
+  )
+
+
+def test_zeros_around_an_image_may_be_of_each_edge():
+  """Lists, as a configuration has them: of a program's layers nothing is."""
+  net = nets.linen(Conv(2, (3, 2), padding=[[1, 0], [0, 2]]))
+  layer, = found_in(net, 1, 7, 5, 1)
+  assert layer.bilinear.y_shape == (1, 6, 6, 2)
 
 
 def test_what_is_linear_is_found():

@@ -3,6 +3,7 @@
 The exact mode is tested against the fast one, so a fault in what is the same
 code in both would show in neither.
 """
+from flax import linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,10 +11,12 @@ import optax
 import pytest
 
 from tests.masked_federation import (
-    BATCH, ETA, MLP, compiled, digits, federated, federation, in_the_clear,
-    network, noise,
+    BATCH, ETA, MLP, QUICK, SEEDS, compiled, digits, federated, federation,
+    in_the_clear, masked, network, noise, numbers,
 )
-from vfljax.masked import masking, ranges, training
+from vfljax import mpc, nets
+from vfljax.masked import autodiff, masking, ranges, shares, training
+from vfljax.masked.shares import Public
 from vfljax.masked.training import Setup
 from vfljax.nets import intercept
 from vfljax.types import Net
@@ -35,6 +38,29 @@ def test_ranges_are_the_largest_of_what_passed():
         played.ranges[layer.name], [np.abs(v).max() for v in expected],
         rtol=1e-4,
     )
+
+
+@pytest.mark.parametrize('bias', [True, False])
+def test_a_layer_by_itself_is_the_plain_one(bias):
+  """Where nothing is differentiated, and also without a bias."""
+  net = nets.linen(nn.Dense(3, bias))
+  x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+  params = numbers(net, x, 0)
+  layer, = masking.layers(net, params, x)
+  assert layer.leaves == ('kernel', 'bias')[:1 + bias]
+  public = Public(prg=QUICK)
+  extra = noise((layer,))
+  secret = masked(public, (layer,), SEEDS, params, extra, 0).secret[layer.name]
+
+  def run(secret, x):
+    dealt, _ = shares.deal(public, layer, SEEDS, (0, 0), secret)
+    rule = autodiff.Rule(layer, public, net.apply, ETA, {})
+    return autodiff.masked_layer(rule, x, params, None, None, secret, dealt)
+
+  y, largest, _ = mpc.jit(run)(secret, x)
+  want = net.apply(masking.noisy(params, (layer,), extra), x)
+  np.testing.assert_allclose(y, want, atol=1e-5)
+  np.testing.assert_allclose(largest, [np.abs(v).max() for v in (x, y)])
 
 
 @pytest.mark.parametrize('dtype', [np.uint8, jnp.bfloat16])

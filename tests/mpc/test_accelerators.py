@@ -171,3 +171,12 @@ def test_who_names_a_device_gets_what_is_meant_for_it():
     platform = dispatch.platform_of()
     assert dispatch.for_matmul(platform, 2, 3, 2).name.startswith('int8')
   assert dispatch.platform_of(a) == jax.default_backend()
+
+
+def test_of_arrays_that_are_nowhere_the_default_device_decides(monkeypatch):
+  """By its name or itself; without one it is what JAX takes first."""
+  monkeypatch.setattr(jax, 'default_backend', lambda: 'gpu')
+  assert dispatch.platform_of(np.ones(3)) == 'gpu'
+  for device, platform in (('tpu', 'tpu'), (jax.devices('cpu')[0], 'cpu')):
+    with jax.default_device(device):
+      assert dispatch.platform_of(np.ones(3)) == platform

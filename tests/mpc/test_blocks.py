@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.mpc import blocks, conv, outer, schemes
+from vfljax.mpc import bilinear, blocks, conv, outer, schemes
 
 
 def shapes_seen(cut, *shape):
@@ -63,6 +63,17 @@ def test_a_weight_gradient_is_of_the_images_of_all_blocks():
     )
   expected = [(x[:, tap : tap + 5] * g).sum() for tap in range(2)]
   np.testing.assert_array_equal(found[:, 0, 0], expected)
+
+
+@pytest.mark.parametrize('rows', [(63,), (4, 16)])
+def test_an_input_gradient_of_few_and_of_many_rows(rows):
+  """Of many it is the product the other way round."""
+  draw = np.random.default_rng(0).integers
+  g, w = (draw(-(2**62), 2**62, shape) for shape in ((*rows, 2), (3, 2)))
+  with jax.enable_x64(True):
+    layer = bilinear.dense((*rows, 3), w.shape)
+    found = layer.input_gradient(jnp.asarray(g), jnp.asarray(w))
+  np.testing.assert_array_equal(found, g @ w.T)  # NumPy's wraps, too.
 
 
 def test_a_kernel_may_be_as_wide_as_the_image():

@@ -110,6 +110,13 @@ def test_raw_keys_and_mapped_ones_are_keys():
   np.testing.assert_array_equal(many[1], share(typed))
 
 
+def test_a_generator_goes_by_its_name_or_itself():
+  for name, generator in prg.REGISTRY.items():
+    assert prg.get(name) is prg.get(generator) is generator
+  with pytest.raises(ValueError, match="no PRG 'rbg'; there are threefry, cha"):
+    prg.get('rbg')
+
+
 def test_a_stream_is_numbered_and_its_words_counted():
   for generator, key in (
       (prg.THREEFRY, jax.random.key(0)),
@@ -164,6 +171,8 @@ def test_what_the_active_party_keeps_is_of_the_input():
 
 def test_a_window_of_whole_numbers():
   x, w = zeros(1, 4, 2), zeros(3, 2, 2)
+  with pytest.raises(ValueError, match=r'positive int or 1 of .*not \(1, 2\)'):
+    ring.conv(x, w, (1, 2))
   for groups in (True, 1.0):
     with pytest.raises(ValueError, match='conv: groups must be an integer'):
       ring.conv(x, w, groups=groups)

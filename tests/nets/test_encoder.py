@@ -94,6 +94,42 @@ def test_pooling_and_a_layer_on_top():
   assert drawn['top']['Dense_0']['kernel'].shape == (12, 5)
 
 
+def test_the_mean_is_of_what_the_encoder_reads():
+  """Of fractions and numbers below 0, too: as padding they do not count."""
+  folder = GOLDEN / 'tiny_distilbert'
+  expected = np.load(folder / 'expected.npz')
+  tokens, states = expected['tokens'], expected['hidden']
+  seen = (tokens != 0)[..., None]
+  net = nets.make('encoder', path=str(folder), pooling='mean')
+  params = dict(encoder=net.pretrained.start())
+  found = jax.jit(net.apply)(params, np.where(tokens, tokens + 0.5, 0.25))
+  np.testing.assert_allclose(
+      found, (states * seen).sum(1) / seen.sum(1), atol=1e-4
+  )
+  assert not seen.all()
+
+
+def test_a_dropout_that_is_given_is_that_of_all_layers():
+  """By tracing alone."""
+  tokens = jnp.ones((2, 4))
+
+  def drawn(**options):
+    path = str(GOLDEN / 'tiny_distilbert')
+    net = nets.make('encoder', path=path, random=True, **options)
+    params = jax.eval_shape(net.init, KEY, tokens)
+    program = jax.make_jaxpr(net.run)(params, KEY, tokens)
+    return str(program).count('random_bits')
+
+  assert drawn() and not drawn(dropout=0.0)
+
+
+def test_an_encoder_reads_rows_of_token_numbers():
+  net = nets.make('encoder', path=str(GOLDEN / 'tiny_bert'))
+  for shape in ((2, 11), (2,), (2, 3, 4)):
+    with pytest.raises(ValueError, match=r'batch, up to 10\]; got .*of shape'):
+      net.init(KEY, jnp.ones(shape))
+
+
 def test_without_a_width_the_embedding_is_the_encoders_own():
   tokens = jnp.ones((2, 4))
   for width, wide in ((0, 12), (5, 5)):
@@ -213,6 +249,10 @@ def test_sizes_that_are_none_are_refused_in_a_line(tmp_path):
   refused('pad_token_id 40 is none of 40', pad_token_id=40)
   refused('hidden_act is no name', hidden_act=['gelu'])
   refused('not bert or distilbert', model_type=['bert'])
+  refused('embeddings are not absolute', position_embedding_type='relative_key')
+  refused('not understood: it is too long', more='a' * encoder_files._LONGEST)
+  del config['hidden_size']
+  refused("has no 'hidden_size'")
   (folder / 'config.json').write_text('[' * 100_000)
   with pytest.raises(ValueError, match='not understood'):
     nets.make('encoder', path=str(folder))
@@ -239,12 +279,17 @@ def test_weights_that_are_none_are_refused(tmp_path):
   refused('weight has no fractions but int32', weights | {name: whole})
   refused('twice, by two names', weights | {f'bert.{name}': weights[name]})
   half = {k: v.astype(jnp.bfloat16) for k, v in weights.items()}
-  arrays.save_file(half, file)  # Fractions of another length are read.
+  arrays.save_file(half, file)  # Fractions of another length are read,
   like = encoder_files.read_structure(str(folder))
   read = encoder_files.read_weights(str(folder), like)
   np.testing.assert_array_equal(
       read['embed_norm']['scale'], half[name].astype('f4')
   )
+  # but not those for which NumPy has no type.
+  head = b'{"x":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}'
+  file.write_bytes(len(head).to_bytes(8, 'little') + head + bytes(2))
+  with pytest.raises(ValueError, match='of type float8_e4m3fn; save it in flo'):
+    nets.make('encoder', path=str(folder))
 
 
 @pytest.mark.parametrize('options', [
@@ -316,8 +361,18 @@ def test_what_is_wrong_with_texts_is_said(tokenizer):
   file.write_text('1\tgood\n0\tbad\n')
   with pytest.raises(ValueError, match='length'):
     texts.load(str(file), str(tokenizer), length=2)
+  file.write_text('')
+  with pytest.raises(ValueError, match='films.tsv has no line'):
+    texts.load(str(file), str(tokenizer))
+  file.write_text('1\tgood\n0\tbad\n')
   with pytest.raises(FileNotFoundError, match=r'tokenizer\.json'):
     texts.load(str(file), '')
+  place = tokenizer / 'tokenizer.json'
+  known = json.loads(place.read_text())
+  del known['model']['vocab']['[SEP]'], known['model']['vocab']['[PAD]']
+  place.write_text(json.dumps(known))
+  with pytest.raises(ValueError, match=r'has no \[SEP\], \[PAD\]: .*not one'):
+    texts.load(str(file), str(tokenizer))
   broken = tokenizer / 'other'
   broken.mkdir()
   (broken / 'tokenizer.json').write_text('{}')

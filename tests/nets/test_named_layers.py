@@ -85,6 +85,21 @@ def test_redrawn_layers_are_uniform_in_their_fan_in():
   assert not np.array_equal(drawn['conv']['kernel'], other['conv']['kernel'])
 
 
+def test_noise_is_in_the_layers_alone():
+  """Each has its own, of the deviation asked for; a norm's scale has none."""
+  params = dict(
+      a=dict(kernel=jnp.ones((50, 40)), bias=jnp.ones(3)),
+      b=dict(kernel=jnp.ones((50, 40))), norm=dict(scale=jnp.full(7, 3.0)),
+  )
+  found = named_layers.noise(KEY, params, 0.1)
+  assert (found['norm']['scale'] == 0).all() and found['a']['bias'].all()
+  for name in ('a', 'b'):
+    assert 0.09 < np.std(found[name]['kernel']) < 0.11
+    assert abs(np.mean(found[name]['kernel'])) < 0.01
+  pair = np.stack([found[n]['kernel'].ravel() for n in ('a', 'b')])
+  assert abs(np.corrcoef(pair)[0, 1]) < 0.1
+
+
 @pytest.mark.parametrize('weights, listed', [
     (dict(w=jnp.ones((3, 2)), b=jnp.ones(2)), 'there are: b, w'),
     ({'params': {'fc': {'weight': jnp.ones((3, 2))}}}, 'params/fc/weight'),

@@ -136,8 +136,19 @@ def test_names_and_options():
   for wrong in (dict(norm='layer'), dict(how='fft')):
     with pytest.raises(ValueError, match='norm must be one of .*, how one of'):
       nets.make('lenet5', **wrong)
-  with pytest.raises(ValueError, match='mlp: norm must be'):
-    nets.mlp(3, norm='layer')
+  for make, said in (
+      (lambda: nets.mlp(3, norm='layer'), 'mlp: norm must be'),
+      (nets.mlp, 'mlp: needs one or more widths, got none'),
+      (lambda: nets.make('mlp3', hidden=(4,)), r'two hidden layers; .*\(4,\)'),
+      (lambda: nets.make('mlp3', -1), 'width must be 1 or more, or 0; got -1'),
+      (lambda: nets.make('resnet20', 4, shortcut='D'), "shortcut of .*'D'"),
+      (lambda: nets.Network(nets.mlp, 'words'), "reads must be .*got 'words'"),
+      (lambda: convolution.convolve(image(1, 3, 3, 1), image(3, 3, 1, 1),
+                                    how='fft'), "how must be .*; got 'fft'"),
+      (lambda: convolution.pool(image(1, 2, 2, 1), 'min'), "'mean'; got 'min'"),
+  ):
+    with pytest.raises(ValueError, match=said):
+      make()
 
 
 def test_one_network_after_another_trains_as_one():

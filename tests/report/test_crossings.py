@@ -1,6 +1,8 @@
 """The report's table of what crosses in a round."""
 import json
 
+import pytest
+
 from tests.report.test_report import Page, workdir
 from vfljax.commands import advise, compare
 from vfljax.report import crossings, ending, writing
@@ -45,6 +47,14 @@ def test_what_else_there_is_is_told():
   table, = crossings.taken([dict(crossing=leak)])
   assert table.rows[0][-1].strong and '64 samples' in table.note
   assert cells(gone)[0][1:-1] == ['–'] * 4
+
+
+@pytest.mark.parametrize('size, text', [
+    (1023, '1023 B'), (1024, '1.0 KiB'), (1.5 * 2**20, '1.5 MiB'),
+    (2**40, '1.0 TiB'), (2**40 - 2**30, '1023.0 GiB'), (2**51, '2048.0 TiB'),
+])
+def test_sizes_are_in_the_largest_unit_that_they_fill(size, text):
+  assert crossings._size(size) == text
 
 
 def report_of(folder, *own):

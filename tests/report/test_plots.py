@@ -1,7 +1,9 @@
 """Figures and the page around them: what can be read, without any script."""
+import io
 import re
 
 import numpy as np
+from PIL import Image
 import pytest
 
 from tests import fake_results
@@ -162,6 +164,17 @@ def test_zones_end_where_scores_do_and_have_no_edges():
   np.testing.assert_allclose(zones, [
       (0.5, 5, 0), (1, 10, 0), (2, 15, 0), (4, 20, 0), (6, 25, 0)
   ], atol=1e-9)
+
+
+def test_a_picture_has_the_figures_size_in_its_dots():
+  curves = [Curve(0, [0.0, 0.6], [50.0, 8.0])]
+  drawn = plots.trade_off(curves, plots.framed(curves))
+  found, again = (svg.saved(drawn, 'a', 'png') for _ in range(2))
+  with Image.open(io.BytesIO(found)) as image:
+    inches = drawn.figure.get_size_inches()
+    np.testing.assert_allclose(image.size, inches * svg.DPI, atol=1)
+    assert image.format == 'PNG'
+  assert found == again
 
 
 @pytest.mark.slow

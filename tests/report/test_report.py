@@ -11,7 +11,8 @@ from tests import fake_results
 from tests.fake_results import PAPER, row
 from vfljax.leakage import LABELS, Known
 from vfljax.report import (
-    page, papers, ranks, reading, spent, tables, verdict, writing,
+    asked, ending, page, papers, ranks, reading, spent, tables, verdict,
+    writing,
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import told
@@ -311,6 +312,8 @@ def test_numbers_of_a_paper_come_from_the_configuration_too(tmp_path):
   writing.write(work.path)
   text = (tmp_path / 'summary.md').read_text()
   assert '+3.2 | **DIFFERS** | Table 10' in text
+  note = tables.paper(papers.compare(*reading.read(work.path), [entry])).note
+  assert ' '.join(note.split()) in ' '.join(ending.text(work.path).split())
 
 
 def test_cells_are_tinted_by_their_score_and_wrap_beyond_44_letters():
@@ -344,6 +347,32 @@ def test_the_podium_has_places_bars_and_scores(tmp_path):
 def test_a_bar_is_as_wide_as_its_share(share, width):
   text = page._bar('leak', share, tables.Text('7.0', 4), 'leaks')
   assert f'<i class="little" style="width:{width:.1f}%">' in text
+
+
+def test_one_figure_needs_no_tabs():
+  assert page.tabs('g', [('a', '<svg>')]) == '<svg>' and not page.tabs('g', [])
+  both = page.tabs('g', [('a', '<svg>'), ('b', '<img>')])
+  assert both.count('type="radio"') == 2 and '<svg>' in both and '<img>' in both
+
+
+@pytest.mark.parametrize('train, epochs', [
+    (dict(epochs=30), 30), (dict(epochs=120), 60),
+    (dict(epochs=30, measure_every=4), 8), ({}, 0),
+    (dict(epochs='30'), 0), (dict(epochs=30, measure_every=-1), 0),
+])
+def test_as_many_epochs_are_awaited_as_are_measured(train, epochs):
+  """None of a configuration that somebody damaged."""
+  assert asked.epochs(dict(train=train)) == epochs
+
+
+def test_what_one_unit_alone_says_has_a_dash_in_others():
+  table = spent.timings([
+      dict(unit='a', run_seconds=1.25, peak_memory_bytes=3 << 20),
+      dict(unit='b', run_seconds=2.0),
+  ])
+  assert [[cell.text for cell in row[-2:]] for row in table.rows] == [
+      ['1.2', '3 MiB'], ['2.0', '–'],
+  ]
 
 
 def test_headings_of_advice_are_below_its_sections():

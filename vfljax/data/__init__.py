@@ -132,9 +132,7 @@ def _named(path: str) -> Iterator[None]:
   try:
     yield
   except MemoryError as error:
-    raise ValueError(
-        f'{path or "The data set"} needs more memory than there is.'
-    ) from error
+    raise ValueError(f'{path} needs more memory than there is.') from error
   except ValueError as error:
     said = ' '.join(str(error).split('\n'))
     near = pathlib.Path(path).name

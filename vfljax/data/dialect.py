@@ -108,10 +108,7 @@ def _separator(file: pathlib.Path, label: str, encoding: str) -> str:
   text = head.decode(encoding, 'replace').lstrip('\ufeff\r\n')
   best, fields = ',', (False, 1)
   for sep in _TRIED:
-    try:
-      names = next(csv.reader(io.StringIO(text, newline=''), delimiter=sep), [])
-    except csv.Error:
-      continue
+    names = next(csv.reader(io.StringIO(text, newline=''), delimiter=sep), [])
     found = bool(label) and bare(label) in map(bare, names), len(names)
     if found > fields:
       best, fields = sep, found

@@ -173,21 +173,13 @@ def codec(encoding: str, ascii_alike: bool = True) -> str:
     found = codecs.lookup(encoding).name
   except (LookupError, ValueError):
     same, found = False, ''
-  if not (same if ascii_alike else found and _is_text(found)):
+  if not (same if ascii_alike else found):
     rest = ' and contains ASCII' if ascii_alike else ''
     raise ValueError(
         f'encoding must be one that Python knows{rest}, such as utf-8, latin-1'
         f' or cp1252; got {brief(encoding)}.'
     )
   return found
-
-
-def _is_text(encoding: str) -> bool:
-  """Whether it encodes text; some of Python's codecs encode bytes."""
-  try:
-    return isinstance('a'.encode(encoding), bytes)
-  except (LookupError, ValueError):
-    return False
 
 
 def fits(size: int, what: str) -> None:

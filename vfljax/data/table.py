@@ -219,6 +219,11 @@ def _check_test(table: Table) -> None:
     raise ValueError(
         f'The test mask has shape {test.shape}, the labels {y.shape}.'
     )
+  if not 0 < test.sum() < max(len(y), 1):
+    raise ValueError(
+        f'The test mask has {test.sum()} of {len(y)} rows, which leaves none to'
+        ' train or to test on. With test=None a test set is drawn.'
+    )
 
 
 def _check_labels(table: Table) -> None:

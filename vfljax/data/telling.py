@@ -97,8 +97,6 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
     column = column_of(frame, name)
     if name in text or kind_of(column) != 'string':
       continue
-    if isinstance(column.dtype, pd.CategoricalDtype):
-      continue
     words = pd.Series(column.dropna().unique(), dtype=object)
     if len(words) < 3 or any(map(_CODE.match, words)):
       continue

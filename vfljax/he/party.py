@@ -172,9 +172,7 @@ class Party:
     Raises:
       ValueError: if it has none.
     """
-    if self._private is None:
-      raise ValueError(f'The {self._name} party has no key in this protocol.')
-    return self._private.public
+    return self._key.public
 
   def _unmasked(self, name: str, message: Masked) -> np.ndarray:
     """A message's integers without what this party has put on them."""

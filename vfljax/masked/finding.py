@@ -118,6 +118,8 @@ def _left_out(layer: Linear, params: Params, outside: Any) -> str:
     theirs = intercept.leaves_at(params, layer.path)
   except KeyError:
     return _NAMELESS
+  if not layer.params.keys() <= theirs.keys():
+    return _NAMELESS
   if not all(theirs.get(k) is v for k, v in layer.params.items()):
     return "its weights are computed from the network's, or it is lifted"
   if _traced_by() != outside:

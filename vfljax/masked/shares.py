@@ -63,7 +63,7 @@ class Layer(NamedTuple):
   @property
   def path(self) -> tuple[str, ...]:
     """Where its weights are in the network's parameters, outermost first."""
-    return tuple(self.name.split('/'))
+    return tuple(filter(None, self.name.split('/')))  # (): it is the network.
 
   @property
   def leaves(self) -> tuple[str, ...]:

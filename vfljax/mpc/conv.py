@@ -163,10 +163,8 @@ def patches(
   return jnp.concatenate(parts, -1)
 
 
-def _images(scheme: Scheme, places: tuple[int, ...]) -> int | None:
+def _images(scheme: Scheme, places: tuple[int, ...]) -> int:
   """How many images make a block of about `scheme.positions` rows."""
-  if scheme.positions is None:
-    return None
   return max(1, scheme.positions // max(1, math.prod(places)))
 
 
@@ -261,7 +259,7 @@ def weight_gradient(
   x = _pad(x, win.padding)
 
   def one(x, g):
-    size = _images(scheme, g.shape[1:-1]) or len(x)
+    size = _images(scheme, g.shape[1:-1])
     count = -(-len(x) // size)
     size = -(-len(x) // count)
     fill = [(0, count * size - len(x))] + [(0, 0)] * (x.ndim - 1)

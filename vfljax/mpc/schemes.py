@@ -26,7 +26,8 @@ class Scheme(NamedTuple):
     length: Longest inner axis k for which `product` is exact; `None`: any.
     rows: Rows m of one call; more are cut into blocks this high, so that a
       block's digit products stay in the cache. `None`: never cut.
-    positions: The same for the output positions of a convolution.
+    positions: About as many output positions of a convolution, in a block of
+      whole images.
   """
 
   name: str
@@ -34,7 +35,7 @@ class Scheme(NamedTuple):
   product: Callable[[Array, Array], Array]
   length: int | None
   rows: int | None
-  positions: int | None = 1024
+  positions: int = 1024
 
 
 def _whole(a: Array) -> Array:
@@ -87,11 +88,12 @@ def in_blocks(
 
 
 def multiply(scheme: Scheme, a: Array, b: Array) -> Array:
-  """Product of digits, [d, m, k] and [d, k, n], for every k: int64 [m, n]."""
+  """Product of digits, [d, m, k] and [d, k, n], for every k: int64 [m, n].
+
+  None of the sizes is 0: those products are known without digits.
+  """
   d, m, k = a.shape
   n = b.shape[2]
-  if not (m and k and n):
-    return jnp.zeros((m, n), jnp.int64)
   if scheme.length is None or k <= scheme.length:
     return scheme.product(a, b)
   count = -(-k // scheme.length)

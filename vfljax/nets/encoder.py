@@ -80,7 +80,7 @@ class Encoder(nn.Module):
           f'The encoder takes token numbers, [batch, up to {like.positions}]; '
           f'got features of shape {tokens.shape}.'
       )
-    tokens = jnp.clip(jnp.floor(tokens).astype(jnp.int32), 0, like.words - 1)
+    tokens = _numbers(tokens, like)
     table = lambda name, rows: nn.Embed(
         rows, like.width, dtype=self.dtype, name=name,
         embedding_init=nn.initializers.normal(0.02),
@@ -98,6 +98,11 @@ class Encoder(nn.Module):
     return x
 
 
+def _numbers(tokens: Array, like: Structure) -> Array:
+  """Features as numbers of words; fractions and what is out of range, too."""
+  return jnp.clip(jnp.floor(tokens).astype(jnp.int32), 0, like.words - 1)
+
+
 class TextEncoder(nn.Module):
   """`Encoder`, one vector a text, and a linear layer where there is `width`."""
 
@@ -112,7 +117,7 @@ class TextEncoder(nn.Module):
     if self.pooling == 'first':
       x = x[:, 0]
     else:
-      seen = (tokens != self.like.padding)[..., None]
+      seen = (_numbers(tokens, self.like) != self.like.padding)[..., None]
       x = (x * seen).sum(1) / jnp.maximum(seen.sum(1), 1)
     if self.width:
       x = base.Dense(self.width, self.dtype, name='top')(x)

@@ -234,9 +234,10 @@ def _stored(file: pathlib.Path) -> dict[str, np.ndarray]:
     ) from error
   try:
     found = arrays.load_file(file)
-  except KeyError as error:  # The names of what NumPy has no type for.
+  except (AttributeError, KeyError) as error:  # NumPy has no such type.
+    kind = getattr(error, 'name', '') or _brief(error)
     raise ValueError(
-        f'{file} has numbers of type {_brief(error)}; save it in float32.'
+        f'{file} has numbers of type {kind}; save it in float32.'
     ) from error
   except BaseException as error:
     # A panic of a library in Rust is no `Exception`.

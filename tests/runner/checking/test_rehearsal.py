@@ -110,6 +110,22 @@ REFUSED = {
         'attacker must be of the type Attacker; got a dict. Write attacker=Att'
         r'acker\(...\) .* after from vfljax.defenses.shadow import Attacker',
     ),
+    'a table to flip': (
+        dict(data=DataConfig('synthetic', options='samples=60', flips=True)),
+        'data.flips and data.shifts are for images; synthetic is a table',
+    ),
+    'a table to shift': (
+        dict(data=DataConfig('synthetic', options='samples=60', shifts=2)),
+        'data.flips and data.shifts are for images; synthetic is a table',
+    ),
+    'images of categories': (
+        dict(data=DataConfig('digits'), model=ModelConfig(buckets=9)),
+        'buckets are for columns of categories; digits has images',
+    ),
+    'patience for nothing': (
+        dict(train=TrainConfig(epochs=2, batch_size=8, patience=3)),
+        'train.patience needs --config.train.best',
+    ),
     'a party that there is not': (
         dict(attack=AttackConfig(known=2, party=2)),
         r'passive party, 1\.\.1, or 0 for all; got 2',

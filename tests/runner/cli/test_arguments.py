@@ -85,6 +85,24 @@ def test_a_file_that_fails_is_told_in_two_lines(tmp_path, body, message):
   assert len(str(refused.value).splitlines()) <= 2
 
 
+def test_a_command_line_needs_something_to_run():
+  with pytest.raises(UserError, match='Nothing to run: type --config=FILE'):
+    arguments.parse(['vfljax', '--devices=2'])
+
+
+@pytest.mark.parametrize('text, message', [
+    ('import nothing_there', "No module named 'nothing_there'"),
+    ('import vfljax.nothing_there', "No module named 'vfljax.nothing_there'"),
+    ('x = open("nothing_there")', 'nothing_there'),
+    ('def get_config(): return open("/nothing_there")', 'nothing_there'),
+])
+def test_a_file_that_cannot_be_loaded_says_why(tmp_path, text, message):
+  (tmp_path / 'my.py').write_text(text)
+  with pytest.raises(UserError, match=message) as refused:
+    arguments.parse(['vfljax', f'--config={tmp_path}/my.py'])
+  assert len(str(refused.value).splitlines()) <= 2
+
+
 def test_a_file_may_print(tmp_path, capsys):
   body = 'print("hello"); return Config(seeds=3)'
   assert arguments.parse(config_file(tmp_path, body)).config.seeds == 3

@@ -57,6 +57,7 @@ def test_names_over_other_columns_are_another_experiment(tmp_path):
       table()._replace(names=tuple(names)), str(tmp_path),
   )
   first = of('abcd')
+  assert not asking.has_begun(first)  # Nobody has written anything.
   identity.save(tmp_path, first.recorded, {})
   assert asking.has_begun(of('baxy'))  # Other names for the same division.
   with pytest.raises(UserError, match='columns belong .* to names in'):

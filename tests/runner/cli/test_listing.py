@@ -22,3 +22,10 @@ def test_defenses_are_told_in_lines_that_fit_a_screen():
   ]
   for name in ('vmask(budget, selection', 'gafm(delta=0.05, weight'):
     assert any(line.startswith(f'  {name}') for line in lines)
+
+
+def test_without_a_clone_it_says_where_experiments_are(tmp_path, monkeypatch):
+  monkeypatch.setattr(listing, 'FOLDERS', (tmp_path / 'none',))
+  assert listing.text('experiments') == (
+      'Experiments (--config=...)\n  none here: they are in a clone of vfljax.'
+  )

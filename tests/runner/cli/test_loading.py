@@ -67,6 +67,31 @@ def test_first_rows_are_those_for_training():
   assert not [one for one in told if 'data.limit' in one]
 
 
+@pytest.mark.parametrize('limits', [
+    dict(test_limit=3), dict(test_limit=3, limit=30),
+])
+def test_all_rows_are_never_a_part_of_another_order(limits):
+  """Sorted by their labels, too; of the test set there may be fewer."""
+  told = []
+  table = data.Table(
+      np.arange(40, dtype=np.float32)[:, None],
+      np.int32([0] * 15 + [1] * 15 + [0, 1] * 5), ('x',), ('a', 'b'), (0,),
+      np.arange(40) >= 30,
+  )
+  found = loading.taken(DataConfig(**limits), table, told.append)
+  assert not told
+  np.testing.assert_array_equal(found.features[:, 0], np.arange(33))
+
+
+def test_too_little_memory_is_told_in_a_line(monkeypatch):
+  def load(*_, **__):
+    raise MemoryError
+
+  monkeypatch.setattr(data, 'load', load)
+  with pytest.raises(UserError, match='too little memory for the samples of w'):
+    loading.load_data(DataConfig('wine'))
+
+
 def test_where_all_have_one_class_no_larger_limit_is_asked_for():
   """Other checks refuse that; the test set has the other classes here."""
   told, own = [], data.load('wine')
@@ -114,6 +139,9 @@ def test_what_is_odd_is_told(capsys):
     (dict(label='y'), data.load('wine'), 'data.label does nothing'),
     (dict(missing='impute'), data.load('wine'), 'data.missing does nothing'),
     ({}, data.load('wine')._replace(classes=('a',)), 'must lie in 0..0'),
+    (dict(label='y', limit=1), FRAME, 'between 2 and the 40 rows; got 1'),
+    (dict(label='y', limit=41), FRAME, 'between 2 and the 40 rows; got 41'),
+    (dict(test_limit=9), data.load('wine'), 'between 0 and the 0 rows of the'),
     (dict(label='y'), FRAME.assign(a=np.nan), "Missing values: 'a' in 40 of"),
 ])
 def test_what_is_refused(config, samples, message):

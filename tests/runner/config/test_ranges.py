@@ -105,6 +105,10 @@ REFUSED = {
         dict(listed=(Entry('iso', (1.0,), dict(a=(float('inf'),))),)),
         r'options.a\[0\] must be a finite number',
     ),
+    'a large option': (
+        dict(listed=(Entry('iso', (1.0,), dict(a=-2**31)),)),
+        'options.a must be between -2147483647 and 2147483647; got -2147483648',
+    ),
     'names': (dict(attack=AttackConfig(own={1: {}})), 'a name in attack.own'),
 }
 
@@ -199,6 +203,12 @@ TOGETHER = {
     'variants': (
         dict(variants=(Variant('cafe:a'), Variant('cafe:a'))), 'the same name'
     ),
+    "a variant's name": (
+        dict(variants=(Variant('norm_scoring:a,b'),)), "no '@' and no ',' in"
+    ),
+    "a variant's party's name": (
+        dict(variants=(Variant('norm_scoring:a@1'),)), "no '@' and no ',' in"
+    ),
     "a variant's party": (
         dict(variants=(Variant('norm_scoring:a', dict(party=2)),)),
         'sets party, which is one for all',
@@ -224,6 +234,10 @@ TOGETHER = {
         dict(listed=(Entry('iso', label='none'),)), 'another meaning'
     ),
     'no grid': (dict(listed=(Entry('iso', grid=dict(a=())),)), 'one value'),
+    'chained to nothing': (
+        dict(listed=(Entry('iso', after=(Entry('gafn'),)),)),
+        "no defense 'gafn'. There are: .*gafm",
+    ),
     'chained': (
         dict(listed=(Entry('iso', after=(Entry('gafm', (1.0, 2.0)),)),)),
         'one strength at most',

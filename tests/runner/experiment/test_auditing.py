@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import pytest
 
 from vfljax import defenses
+from vfljax.attack import recipe
 from vfljax.attacks import REGISTRY
 from vfljax.defense import Defense, Method
 from vfljax.runner.checking import checks
@@ -125,4 +126,11 @@ def test_leaks_and_audits_that_cannot_be_made_are_told():
   assert own['leaks'][0].startswith('labels -> ')
   assert auditing.of_job(job('broken')) == dict(
       defense='broken', error='RuntimeError: out of'
+  )
+
+
+def test_of_an_attack_on_no_usual_federation_the_view_is_not_known():
+  made = recipe(needs=(lambda scene: 'is for others',))(lambda: None)
+  assert auditing._seen('mine', made) == (
+      'mine', 'not known: it needs a special kind of federation', ''
   )

@@ -63,6 +63,8 @@ def test_an_official_test_set_goes_to_the_end():
     (config(test=0.0), r'data.test must be inside \(0, 1\)'),
     (config(test=1.0), r'data.test must be inside \(0, 1\)'),
     (config(validation=1.0), r'inside \[0, 1\); got 0.3 and 1.0'),
+    (config(validation=0.93), r'left of 14: .*--config.data.validation=0.93\.'),
+    (config(6, 7, validation=0.1), 'left of 1: .*--config.data.validation=0.1'),
 ])
 def test_who_leaves_nothing_to_train_on_is_refused(given, message):
   with pytest.raises(ValueError, match=message):
@@ -73,6 +75,7 @@ def test_just_enough_is_enough():
   assert division.divide(table(20), config(13))[1].train == 1
   assert division.divide(table(20), config(6, 7))[1].train == 1
   assert division.divide(table(20), config(test=0.95))[1].train == 1
+  assert division.divide(table(20), config(validation=0.92))[1].train == 1
   elsewhere = config(13)
   elsewhere.auxiliary = AuxiliaryConfig(samples=50, data='digits')
   assert division.divide(table(20), elsewhere)[1] == division.Sizes(

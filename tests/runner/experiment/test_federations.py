@@ -69,6 +69,37 @@ def test_what_is_no_network_is_refused():
     shapes(2, algorithm='vhn')
 
 
+@pytest.mark.parametrize('options, message', [
+    ('hidden', "must look like 'dtype=bfloat16'; got 'hidden'"),
+    ('2=3', "must look like 'dtype=bfloat16'; got '2=3'"),
+    ('norm=batch;norm=none', 'model.options has norm twice'),
+    ('hidden=64', r'hidden must be like its default, \(512, 256\); got the i'),
+    ('norm=(1,)', "norm must be like its default, 'none'; got the tuple"),
+    ('hidden=(64,x)', 'hidden must be like its .*got the str'),
+    ('hidden=(64,"x")', 'hidden must be like its default.*got the tuple'),
+    ('dropout=True', 'dropout must be like its default, 0.0; got the bool'),
+    ('dropout=3e9', 'dropout must be a number of at most 2147483647; got 30'),
+])
+def test_options_of_a_network_are_like_its_defaults(options, message):
+  with pytest.raises(UserError, match=message):
+    federations.options_of(ModelConfig(name='mlp3', options=options))
+
+
+def test_options_are_what_a_network_takes(monkeypatch):
+  """Whole numbers where fractions are; of an empty default, anything."""
+  own = lambda width, rate=0.5, sizes=(), other=None: nets.mlp(width)
+  monkeypatch.setitem(nets.REGISTRY, 'mine', nets.Network(own))
+  found = federations.options_of(ModelConfig(
+      name='mine', options='rate=1; sizes=(3,4); other={[]:1}'
+  ))
+  assert found == dict(rate=1, sizes=(3, 4), other='{[]:1}')
+
+
+def test_a_pretrained_network_that_is_not_there_is_told():
+  with pytest.raises(ValueError, match='no/such/config.json is not there. '):
+    shapes(2, name='encoder', options='path=no/such')
+
+
 @pytest.mark.parametrize('aggregation', ['concat', 'sum'])
 def test_logits_are_added_and_not_put_together(aggregation):
   config = Config(model=ModelConfig(

@@ -40,6 +40,11 @@ def test_images_have_a_shape():
       ('a', 'b'), (),
   )
   assert about.holders(Config(), images) == [['28 x 14 x 1 pixels']] * 2
+  parties = about.holders(Config(), images)
+  assert dict(head.facts(dict(parties=parties), {}, [], [])) == {
+      'party 0, active': 'the labels and 28 x 14 x 1 pixels',
+      'party 1': '28 x 14 x 1 pixels',
+  }
 
 
 @pytest.mark.parametrize('said, shares, training', [

@@ -49,6 +49,36 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path):
   assert not list((tmp_path / 'checkpoints').iterdir())
 
 
+def test_a_checkpoint_may_have_no_arrays(tmp_path):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save_checkpoint('none', 4, {'no': None, 'rest': ()})
+  assert work.load_checkpoint('none', {'no': None, 'rest': ()}) == (
+      4, {'no': None, 'rest': ()}
+  )
+
+
+@pytest.mark.parametrize('error, said', [
+    (ValueError('no space left\nat tensorstore.cc'), 'no space left'),
+    (ValueError(), 'ValueError'), (OSError(errno.ENOSPC, 'is full'), 'is full'),
+])
+def test_a_disk_that_takes_no_checkpoint_is_told_in_two_lines(
+    tmp_path, monkeypatch, error, said
+):
+  """TensorStore has errors of its own for it; what was there is whole."""
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save_checkpoint('none', 1, [jnp.ones(3)])
+
+  def refuse(*_, **__):
+    raise error
+
+  monkeypatch.setattr(ocp.Checkpointer, 'save', refuse)
+  with pytest.raises(UserError, match=f'Cannot write to .*{said}') as found:
+    work.save_checkpoint('none', 2, [jnp.ones(3)])
+  assert len(str(found.value).splitlines()) <= 2
+  assert 'tensorstore' not in str(found.value)
+  assert work.load_checkpoint('none', [jnp.ones(3)])[0] == 1
+
+
 def test_a_checkpoint_keeps_the_sharding_asked_for(tmp_path):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
   mesh = jax.make_mesh((jax.device_count(),), ('seeds',))

@@ -12,7 +12,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 import launch
 from vfljax.runner.errors import UserError
-from vfljax.runner.workdir import epoch_events, parts
+from vfljax.runner.workdir import epoch_events, parts, record
 from vfljax.runner.workdir.epoch_log import EpochLog
 from vfljax.runner.workdir.epoch_points import Point, points
 
@@ -140,6 +140,27 @@ def test_asked_for_in_the_middle_there_are_the_epochs_before(tmp_path):
   assert not (tmp_path / 'tensorboard').exists()
   play(tmp_path, 2, EPOCHS, tensorboard=True)
   assert [step for step, _ in events(board(tmp_path, 'iso@5'))] == [2, 4]
+
+
+def test_asked_for_at_the_end_there_are_all_epochs_once(tmp_path):
+  """Of units that were done before, from their curves."""
+  place = tmp_path / 'out'
+  (place / 'parts').mkdir(parents=True)
+  for i, unit in enumerate(JOB.units):
+    own = record.curves(history(), slice(2 * i, 2 * i + 2))
+    parts.file(place, unit, '.json').write_text(
+        json.dumps(dict(unit=unit, rows=[], timing={}))
+    )
+    np.savez(parts.file(place, unit, '.npz'), **own)
+  for _ in range(2):
+    log = EpochLog(place, tensorboard=True)
+    log.finished([JOB])
+    log.close()
+  play(tmp_path / 'whole', 0, EPOCHS, tensorboard=True)
+  for unit in ('iso@1', 'iso@5'):
+    whole, out = [board(tmp_path / p, unit) for p in ('whole', 'out')]
+    assert events(out) == events(whole)
+    assert lines(place, unit) == lines(tmp_path / 'whole', unit)
 
 
 def test_a_disk_that_takes_nothing(tmp_path):

@@ -84,6 +84,20 @@ def test_a_folder_without_a_configuration_has_none(tmp_path):
     (tmp_path / name).write_text('{')
   with pytest.raises(UserError, match='is damaged: not JSON'):
     identity.read(tmp_path)
+  assert identity.said(tmp_path) == {}
+
+
+def test_what_cannot_be_read_now_says_nothing(tmp_path, monkeypatch):
+  """Who needs it will report that."""
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+
+  def refuse(place):
+    raise UserError(f'{place} cannot be read now')
+
+  monkeypatch.setattr(identity.parts, 'opened', refuse)
+  assert identity.said(tmp_path) == {}
+  with pytest.raises(UserError, match='cannot be read now'):
+    identity.read(tmp_path)
 
 
 def test_tuples_and_lists_of_a_config_are_the_same(tmp_path):
@@ -114,6 +128,16 @@ STRANGERS = {
     'a log and a paper': {'run.log': 'begun', 'paper.tex': 'mine'},
     'a folder called as logs are': {'run.log/x': 'mine', 'log/x': 'mine'},
 }
+
+
+def test_a_configuration_without_a_field_of_ours_is_no_other_experiment(
+    tmp_path
+):
+  """Its fields are not told one by one."""
+  (tmp_path / 'config.json').write_text('{"hidden_size": 8}')
+  with pytest.raises(UserError, match='config.json was not written by vfljax'):
+    store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert [file.name for file in tmp_path.iterdir()] == ['config.json']
 
 
 @pytest.mark.parametrize('case', STRANGERS)

@@ -136,6 +136,25 @@ def test_parts_without_digests_are_taken_if_they_can_be(tmp_path, capsys):
   assert len(capsys.readouterr().err.splitlines()) == 4
 
 
+@pytest.mark.parametrize('change, why', [
+    (dict(timing=None), 'it has no timing'), (dict(sha256=7), 'its digest is'),
+    (dict(sha256=None), 'its digest is none'),
+    (dict(sha256=''), 'it is not what was written'),
+])
+def test_a_part_without_a_timing_or_a_digest_runs_again(
+    tmp_path, capsys, change, why
+):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save('none', rows('none'), {})
+  file = tmp_path / 'parts/none.json'
+  part = json.loads(file.read_text())
+  if 'timing' in change:
+    part = {k: part[k] for k in ('unit', 'rows')}
+  file.write_text(json.dumps(part | change))
+  assert not store.open_workdir(tmp_path, CONFIG, UNITS).done('none')
+  assert why in capsys.readouterr().err
+
+
 def test_a_header_that_claims_too_much_is_damaged(tmp_path):
   """Who believes it has no memory left."""
   parts.file(tmp_path, 'iso', '.json').parent.mkdir()

@@ -119,8 +119,6 @@ def _check(setting: Setting) -> None:
         f'model.buckets are for columns of categories; {config.data.name} has '
         'images.'
     )
-  if min(sizes.train, sizes.test) < 1:
-    raise ValueError(f'Too few samples to split: {sizes}.')
   if config.train.best and not sizes.validation:
     raise ValueError(
         'train.best needs held-out samples: set --config.data.validation, for '

@@ -75,7 +75,8 @@ def as_defaults(
         raise UserError(
             f'{where} must be a number of at most {WHOLE}; got {shown(value)}.'
         )
-      right = type(entry) in kinds or number and float in kinds
+      # Of () nobody knows what it has.
+      right = not kinds or type(entry) in kinds or number and float in kinds
       # A text may look like a number, and a default of None allows anything.
       if not right and default is not None and kinds <= {bool, int, float}:
         raise _unlike(where, default, value)
@@ -92,7 +93,9 @@ def value_of(text: str) -> Any:
   """The value of a Python literal; any other text is a word."""
   try:
     return ast.literal_eval(text)
-  except (ValueError, SyntaxError, MemoryError, RecursionError):
+  except (
+      ValueError, SyntaxError, TypeError, MemoryError, RecursionError
+  ):  # A list as a key is a TypeError.
     return text
 
 

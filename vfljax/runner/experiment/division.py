@@ -61,12 +61,7 @@ def divide(table: Table, config: Config):
       order = slice(None)
     held = int(table.test.sum())
   else:
-    order, held = slice(None), math.ceil(data.test * count)
-  if table.test is None and held >= count:
-    raise ValueError(
-        f'No training samples are left of {count}: type a share for tests that '
-        f'is smaller than --config.data.test={data.test:g}.'
-    )
+    order, held = slice(None), _part('test', data.test, count)
   auxiliary = config.attack.auxiliary
   spare = 0 if config.auxiliary.data else config.auxiliary.samples
   both = 'attack.auxiliary + auxiliary.samples'
@@ -78,10 +73,19 @@ def divide(table: Table, config: Config):
           f'training samples to train on; got {size}.'
       )
   rest = count - held - auxiliary - spare
-  validation = math.ceil(data.validation * rest)
-  return order, Sizes(
-      rest - validation, validation, held, auxiliary, spare
-  )
+  validation = _part('validation', data.validation, rest)
+  return order, Sizes(rest - validation, validation, held, auxiliary, spare)
+
+
+def _part(name: str, share: float, count: int) -> int:
+  """A share of samples, rounded up; ValueError if that is all of them."""
+  part = math.ceil(share * count)
+  if part >= count:
+    raise ValueError(
+        f'No training samples are left of {count}: type a share that is smaller'
+        f' than --config.data.{name}={share:g}.'
+    )
+  return part
 
 
 def key_of(seed: Array | int) -> Key:
@@ -292,6 +296,5 @@ def fewer(known: Batch, count: Array | int) -> Batch:
   labels = known.labels
   by_class = labels.reshape(labels.shape[1], -1, labels.shape[1])
   told = jnp.arange(by_class.shape[1]) < count
-  return known._replace(
-      labels=(by_class * told[:, None]).reshape(labels.shape)
-  )
+  own = (by_class * told[:, None]).reshape(labels.shape)
+  return known._replace(labels=own)

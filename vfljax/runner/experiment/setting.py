@@ -14,7 +14,6 @@ from vfljax.attack import REPLAYED, ROUND, TRAINED, Attack
 from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
-from vfljax.leakage import AttackName
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.experiment import (
     attackers, augmenting, choosing, division, federations, grids, memory,
@@ -232,8 +231,3 @@ def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
         for k in range(parties)
     }
   return found
-
-
-def bases(setting: Setting) -> set[str]:
-  """Registry names of the attacks after training, also for variants."""
-  return {AttackName.parse(name).base for name in setting.after_training}
