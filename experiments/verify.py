@@ -39,6 +39,7 @@ import numpy as np
 
 from experiments import changes, evidence, studies
 from vfljax import data
+from vfljax.data import files
 from vfljax.data.parties import BETWEEN
 from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
@@ -284,7 +285,7 @@ def check_data(record: Mapping[str, Any], folder: str) -> None:
 def _places(own: Mapping[str, Any], folder: str) -> list[str]:
   """Where a record's data file is here, or each party's; [] if it has none."""
   path = own.get('path', '')
-  names = path.split(BETWEEN) if own.get('name') == 'parties' else [path]
+  names = files.parted(path) if own.get('name') == 'parties' else [path]
   return [str(Path(folder).expanduser() / name) for name in names if name]
 
 

@@ -267,7 +267,7 @@ def test_images_that_do_not_fit():
 def test_images_beyond_their_range_are_refused(metric):
   """Those of 8 bits would look alike, or far apart."""
   x = np.arange(64, dtype='uint8').reshape(8, 8)
-  with pytest.raises(ValueError, match='data_range=255'):
+  with pytest.raises(ValueError, match='255 in 8 bits, 2 from -1'):
     metric(x, x + 1)
   assert np.isfinite(metric(x, x + 1, 255.0))
   assert np.isfinite(metric(x, x / 64))  # A guess may be anything.

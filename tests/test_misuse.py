@@ -308,7 +308,7 @@ MISUSES = {
         lambda: swept(1, [1, 1e39]), 'strengths are numbers of float32'
     ),
     'a strength that would be 0': (
-        lambda: swept(1, [1, 1e-50]), 'strengths are numbers of float32'
+        lambda: swept(1, [1, 1e-39]), 'strengths are numbers of float32'
     ),
     'less than a cell': (lambda: swept(cells_per_chunk=-1), 'cells_per_chunk'),
     # What is measured.

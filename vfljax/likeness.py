@@ -142,7 +142,8 @@ def _check_range(x: Array, y: Array, data_range: float) -> None:
   if span > data_range * (1 + check.ROUNDED):
     raise ValueError(
         f'data_range is {data_range:g}, and both images have numbers {span:g} '
-        'apart or more: data_range=255 is that of 8 bits.'
+        'apart or more: it is how far apart they can be, 255 in 8 bits, 2 from '
+        '-1 to 1.'
     )
 
 

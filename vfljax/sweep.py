@@ -154,7 +154,7 @@ def sweep(
     loop, devices: As in `over_cells`.
 
   Returns:
-    The metrics with leading axes [strengths, seeds].
+    The metrics, [strengths, seeds, ...].
 
   Raises:
     ValueError: without a seed or a strength, for an untraced strength that is
@@ -285,11 +285,11 @@ def _check(count: int, strengths: Numbers, data: Any) -> None:
 
 
 def _lost(values: np.ndarray) -> np.ndarray:
-  """Which are NaN, or would be 0 or infinite in float32 alone."""
+  """Which are NaN, or 0 or infinite in float32 alone."""
   with np.errstate(all='ignore'):
     short = values.astype(np.float32)
-  far = (short == 0) & (values != 0) | np.isinf(short) & ~np.isinf(values)
-  return np.isnan(values) | far
+  far = (abs(short) < 2**-126) != (values == 0)  # Less is flushed to 0.
+  return np.isnan(values) | far | (np.isinf(short) != np.isinf(values))
 
 
 def _rows(cells: Any, rows: slice) -> Any:

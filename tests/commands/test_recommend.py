@@ -403,6 +403,8 @@ def test_one_argument_may_have_all_files_or_a_semicolon(tmp_path, monkeypatch):
     (['{}', 'b.csv', '--label=late'], "type --ids=<column>: by which ids"),
     (['{}', 'b.csv', '--ids=x', '--named=a;*'], "leave out '--named=a;*'"),
     (['{}', 'b.csv', '--ids=x'], 'b.csv is not there'),
+    (['{}', 'b;c.csv', '--ids=x'], "'b;c.csv' has one: rename it"),
+    (['{}', 'b.npz', '--ids=x'], "vfljax.data.load('npz', 'b.npz')"),
     (['{}', 'b.csv', '--ids=x', '--config.data.split=even'],
      'config.data.split is set by'),
     (['{}', '--ids=x'], '--ids joins several files; got'),

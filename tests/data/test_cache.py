@@ -295,8 +295,11 @@ def test_tables_keep_their_names_and_groups(tmp_path):
   cache.write(tmp_path / 'table', plain)
   found = cache.read(tmp_path / 'table')
   assert found is not None
-  assert found.groups == (0, 1, 1)
+  assert found.groups == (0, 1, 1) and found.holders is None
   same(plain, found)
+  cache.write(tmp_path / 'held', plain._replace(holders=(0, 1, 1)))
+  found = cache.read(tmp_path / 'held')
+  assert found is not None and found.holders == (0, 1, 1)
 
 
 def test_what_a_stopped_write_left_is_removed_after_a_day(

@@ -174,6 +174,12 @@ def test_gaps_signs_and_sorted_rows_hide_no_such_points(cells, tmp_path):
     load(tmp_path, f'x;z;y\n{rows}'.encode(), gaps='?', missing='impute')
 
 
+def test_decimals_anywhere_say_what_a_point_is(tmp_path):
+  text = b'x;z;y\n1.125;2.5;0\n2;3.5;1\n3;4.5;1\n'
+  found = load(tmp_path, text).features
+  np.testing.assert_array_equal(found, [[1.125, 2.5], [2, 3.5], [3, 4.5]])
+
+
 def test_points_may_be_decimal_marks_between_tabs(tmp_path):
   text = b'x\tz\ty\n1.100\t1\t0\n950\t2\t1\n'
   found = load(tmp_path, text).features[:, 0]

@@ -58,7 +58,6 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   path = ' --config.data.path=...' if config.data.name in names.FILES else ''
   if config.data.name == 'csv':
     path += ' --config.data.label=...'
-  if config.data.name == 'csv':
     print(f'{_data_set(theirs)!r} is no data set of vfljax, and will be read '
           'from a CSV file of yours. By name it has: '
           f'{", ".join(names.DATA)}.')

@@ -16,12 +16,11 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 import re
-import shlex
 import sys
 from typing import Any
 
 from vfljax.commands import (
-    advise, choice, given, merge, recommended, sweeps,
+    advise, as_flags, choice, given, merge, recommended, sweeps,
 )
 from vfljax.data import files
 from vfljax.data.parties import BETWEEN
@@ -41,15 +40,10 @@ from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import about, epoch_events, raising, store
 
 BUDGET = 2.0  # Percentage points of utility, by default.
-_INSTEAD = dict(
-    name=': files that end in .parquet or .pq are Parquet, all others CSV',
-    path=', or name that file first',
-    options=', or --ids and type --config.data.options with ids=... in it',
-)
 # Messages name fields of a config; a user who typed our arguments needs those.
 _WORDS = {
     '--config.data.split=named ': '', '--config.data.named=': '--named=',
-    '--config.data.label=': '--label=',
+    '--config.data.label=': '--label=', ' --config.data.split=held': '',
 } | {  # This argument is no way to other files than tables.
     f'--config.data.name={name}': (
         f"a program: vfljax.recommend(vfljax.data.load('{name}', path))"
@@ -101,7 +95,7 @@ def settings(
     UserError: for a field that does not exist, does not take its value, or is
       set by an argument, too.
   """
-  typed = [*_config_flags(asked, rest), *rest]
+  typed = [*as_flags.of(asked, rest), *rest]
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
@@ -201,6 +195,11 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   asked, fields = parser.with_config(argv)
   every = [asked.file, *asked.more] if asked.more else files.parted(asked.file)
+  if asked.more and (odd := [one for one in every if BETWEEN in one]):
+    raise UserError(
+        f'{parser.prog}: {BETWEEN!r} parts names of files, and {shown(odd[0])} '
+        'has one: rename it.'
+    )
   if asked.ids and len(every) < 2:
     raise UserError(
         f'{parser.prog}: --ids joins several files; got {shown(asked.file)}.\n'
@@ -213,73 +212,6 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
   asked.file = BETWEEN.join([asked.file, *asked.more])
   return asked, fields
-
-
-def _config_flags(asked: argparse.Namespace, typed: Sequence[str]) -> list[str]:
-  """Our arguments as fields of a config.
-
-  Args:
-    typed: The fields of a config that were typed.
-
-  Raises:
-    UserError: for a field that an argument sets, too, or a file of arrays.
-  """
-  parquet = asked.file.lower().endswith(('.parquet', '.pq'))
-  _refuse_twice(asked, typed)
-  if asked.file.lower().endswith('.npz'):
-    raise UserError(
-        f'{shown(asked.file)} has arrays; recommend reads CSV or Parquet.\nIn '
-        'Python it takes them, too: vfljax.recommend('
-        f"vfljax.data.load('npz', {asked.file!r}))"
-    )
-  kind = 'parquet' if parquet else 'csv'
-  more = len(files.parted(asked.file)[1:])
-  flags = [
-      f'--config.data.name={"parties" if more else kind}',
-      f'--config.data.path={asked.file}',
-  ] if asked.file else []
-  if more:
-    flags += ['--config.data.split=held', f'--config.data.parties={more + 1}']
-  flags += [f'--config.data.options=ids={asked.ids}'] if asked.ids else []
-  if asked.label:
-    flags.append(f'--config.data.label={asked.label}')
-  if asked.named:
-    parties = asked.named.count(';') + 1
-    flags += [
-        '--config.data.split=named', f'--config.data.named={asked.named}',
-        f'--config.data.parties={parties}',
-    ]
-  flags += [f'--devices={asked.devices}'] if asked.devices else []
-  flags += [f'--cache={asked.cache}'] if asked.cache is not None else []
-  flags += ['--tensorboard'] if asked.tensorboard else []
-  return flags
-
-
-def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
-  """Raises a UserError for fields that would silently win over arguments."""
-  said = dict(name=asked.file, path=asked.file) if asked.file else {}
-  if files.parted(asked.file)[1:]:
-    said |= dict(split=asked.file, parties=asked.file)
-    if asked.named:
-      raise UserError(
-          'The files say which party has which column: leave out '
-          f'{shlex.quote(f"--named={asked.named}")}.'
-      )
-  if asked.ids:
-    said |= dict(options=f'--ids={asked.ids}')
-  if asked.label:
-    said |= dict(label=f'--label={asked.label}')
-  if asked.named:
-    named = f'--named={asked.named}'
-    said |= dict(split=named, named=named, parties=named)
-  for flag in typed:
-    field = flag.lstrip('-').partition('=')[0]
-    name = field.removeprefix('config.data.')
-    if name != field and name in said:
-      raise UserError(
-          f'{field} is set by {shlex.quote(said[name])} already.\nLeave out '
-          f'{shlex.quote(flag)}{_INSTEAD.get(name, "")}.'
-      )
 
 
 @contextlib.contextmanager

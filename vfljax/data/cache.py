@@ -140,6 +140,7 @@ def read(place: pathlib.Path) -> Table | None:
     return Table(
         arrays['features'], arrays['labels'], tuple(about['names']),
         tuple(about['classes']), tuple(about['groups']), arrays['test'],
+        tuple(about['holders']) if about.get('holders') else None,
     )
   except (
       OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
@@ -169,6 +170,7 @@ def write(place: pathlib.Path, table: Table) -> None:
     about = dict(
         checksums=sums, names=table.names, classes=table.classes,
         groups=[int(g) for g in table.groups],
+        holders=[int(k) for k in table.holders or ()],
     )
     own = dict(version=VERSION, checksum=_sum_of(about), table=about)
     (made / 'table.json').write_text(json.dumps(own), 'utf-8')

@@ -47,7 +47,9 @@ def find(path: str, usual: str, how: str) -> pathlib.Path:
 
 def bare(path: str) -> str:
   """Names without their folders: 'bank.csv;telecom.csv', of several files."""
-  return ';'.join(os.path.basename(one) for one in path.split(';'))
+  return ';'.join(
+      os.path.basename(os.path.normpath(one)) for one in parted(path)
+  )
 
 
 def parted(path: str) -> list[str]:

@@ -207,7 +207,7 @@ def _by_holders(
         f'has {len(owned[0])} columns: type --config.model.algorithm=vhnn, or '
         '--config.data.unheld=True to leave them out.' if label_only else
         'The active party has the label alone: type '
-        '--config.model.algorithm=vsnn'
+        '--config.model.algorithm=vsnn, without --config.data.unheld.'
     )
   return None if label_only else owned[0], *owned[1:]
 

@@ -20,7 +20,8 @@ def refuse_file(
 ) -> None:
   """Refuses a CSV file whose numbers may have points between thousands.
 
-  Only where semicolons part cells, as a comma often is the decimal mark there.
+  Only where semicolons part cells, as a comma often is the decimal mark there,
+  and no number says that a point is: 2.5 anywhere in the file.
 
   Args:
     frame: What was read of it, with decimal points.
@@ -42,7 +43,9 @@ def refuse_file(
         file, index_col=False, dtype=str, usecols=columns, nrows=rows,
         **way._asdict(),
     )
-    cells = {name: _cells(emptied(written[name])) for name in columns}
+    cells = {name: _cells(written[name], emptied) for name in columns}
+    if any(map(_have_decimals, cells.values())):
+      return
     columns = [
         name for name in columns if cells[name].str.fullmatch(_GROUPED).all()
     ]
@@ -52,9 +55,17 @@ def refuse_file(
     refuse(written[name], cells[name])
 
 
-def _cells(column: Any) -> Any:
-  """Its numbers as they are written, with an ordinary minus sign."""
-  return column.dropna().str.strip().str.replace('\u2212', '-')
+def _cells(column: Any, emptied: Callable[[Any], Any]) -> Any:
+  """Its different numbers as written, with an ordinary minus sign."""
+  some = emptied(column.drop_duplicates()).dropna()  # Fewer than cells.
+  return some.str.strip().str.replace('\u2212', '-')
+
+
+def _have_decimals(cells: Any) -> bool:
+  """Whether a point cannot separate thousands in one of them."""
+  return bool((
+      cells.str.contains('.', regex=False) & ~cells.str.fullmatch(_GROUPED)
+  ).any())
 
 
 def refuse(column: 'pd.Series', cells: Any) -> None:

@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import jax
 import pytest
@@ -158,16 +159,25 @@ def test_a_programs_settings_are_its_own_after_a_run(monkeypatch, tmp_path):
     if given is None:
       monkeypatch.delenv('OPENBLAS_NUM_THREADS')
     before = settings()
-    one, other = device.restored(), device.restored()
-    with one:
+    begun, ended = threading.Event(), threading.Event()
+    other = threading.Thread(target=beside, args=(tmp_path, begun, ended))
+    with device.restored():
       device.set_up(0, str(tmp_path))
       assert settings() != before
-      other.__enter__()
-      device.set_up(0, str(tmp_path / 'more'))
+      other.start()
+      begun.wait()
       within = settings()
     assert settings() == within != before  # The other one goes on.
-    other.__exit__(None, None, None)
+    ended.set()
+    other.join()
     assert settings() == before
+
+
+def beside(folder, begun, ended):
+  with device.restored():
+    device.set_up(0, str(folder / 'more'))
+    begun.set()
+    ended.wait()
 
 
 def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
@@ -183,6 +193,11 @@ def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
       device.set_up(0, '')
       assert read() == ['allow', False]
     assert read() == ['raise', True]
+    jax.config.update(names[0], before[0])
+    with jax.numpy_rank_promotion('raise'):  # Of this thread alone.
+      with device.restored():
+        assert read()[0] == 'allow'
+    assert read()[0] == before[0]
   finally:
     for name, value in zip(names, before):
       jax.config.update(name, value)

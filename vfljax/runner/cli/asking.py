@@ -151,7 +151,7 @@ def same_path(one: Any, other: Any) -> bool:
 
 
 def _end(path: Any) -> str:
-  return files.bare(str(path).rstrip('/'))
+  return files.bare(str(path))
 
 
 def same_samples(one: str, other: str) -> bool:

@@ -85,7 +85,8 @@ def taken(
       raise UserError(
           'The samples must be a pandas DataFrame or a vfljax.data.Table; got '
           f'{check.kind(samples)}. For arrays type '
-          'pandas.DataFrame(x).assign(label=y).'
+          'pandas.DataFrame(x).assign(label=y), for a frame of each party '
+          'vfljax.data.joined([first, second], label=..., ids=...).'
       )
     table = _first(table, config.limit, config.test_limit, tell)
   _tell_of_unseen(table, tell)

@@ -1,6 +1,8 @@
 """Says that a large file is being read, before anything else can be shown."""
 import os
 
+from vfljax.data import files
+
 # Bytes from which a file is announced; smaller ones are read in some seconds.
 LARGE = 100 << 20
 
@@ -12,7 +14,7 @@ def announce(path: str) -> None:
   mean.
   """
   try:
-    places = [os.path.expanduser(one) for one in path.split(';')]
+    places = [os.path.expanduser(one) for one in files.parted(path)]
     size = sum(os.path.getsize(one) for one in places if os.path.isfile(one))
   except (OSError, ValueError):
     return

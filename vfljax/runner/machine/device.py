@@ -110,18 +110,27 @@ def restored() -> Iterator[None]:
   So do the random bits' kernels, whose bits are the same.
   """
   with _LOCK:
-    found: dict[str, Any] = {
-        name: getattr(jax.config, name) for name in _SETTINGS
-    }
-    found[_LAPACK] = os.environ.get(_LAPACK)
-    _inside.append(found)
+    _inside.append(_found())
   try:
-    yield
+    # The caller's thread may have settings of its own, by such contexts.
+    with jax.numpy_rank_promotion('allow'), jax.debug_key_reuse(False):
+      yield
   finally:
     with _LOCK:
       before = _inside.pop()
       if not _inside:
         _put_back(dict(before))
+
+
+def _found() -> dict[str, Any]:
+  """Settings as they are now, read where no context changes them."""
+  found: dict[str, Any] = {_LAPACK: os.environ.get(_LAPACK)}
+  thread = threading.Thread(target=lambda: found.update(
+      (name, getattr(jax.config, name)) for name in _SETTINGS
+  ))
+  thread.start()
+  thread.join()
+  return found
 
 
 def _put_back(before: dict[str, Any]) -> None:
