@@ -160,7 +160,9 @@ def test_a_programs_settings_are_its_own_after_a_run(monkeypatch, tmp_path):
       monkeypatch.delenv('OPENBLAS_NUM_THREADS')
     before = settings()
     begun, ended = threading.Event(), threading.Event()
-    other = threading.Thread(target=beside, args=(tmp_path, begun, ended))
+    other = threading.Thread(  # If this test fails, it does not go on.
+        target=beside, args=(tmp_path, begun, ended), daemon=True
+    )
     with device.restored():
       device.set_up(0, str(tmp_path))
       assert settings() != before
@@ -192,6 +194,11 @@ def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
     with device.restored():
       device.set_up(0, '')
       assert read() == ['allow', False]
+      beside = []  # Threads that compile have no contexts of this one's.
+      thread = threading.Thread(target=lambda: beside.append(read()))
+      thread.start()
+      thread.join()
+      assert beside == [['allow', False]]
     assert read() == ['raise', True]
     jax.config.update(names[0], before[0])
     with jax.numpy_rank_promotion('raise'):  # Of this thread alone.
