@@ -100,12 +100,13 @@ def test_numbers_that_jax_would_change_are_refused(value, kind, said):
     samples.check_numbers(data)
 
 
-def test_of_many_whole_numbers_the_ends_are_looked_at(monkeypatch):
+@pytest.mark.parametrize('odd_one', [-(2**40), 2**40])
+def test_of_many_whole_numbers_the_ends_are_looked_at(odd_one, monkeypatch):
   monkeypatch.setattr(samples, 'LOOKED_AT', 4)
   odd = np.zeros((ROWS, 3), np.int64)
   data = batch()._replace(features=(batch().features[0], odd))
   samples.check_numbers(data)
-  odd[-1, -1] = -(2**40)
+  odd[-1, -1] = odd_one
   with pytest.raises(ValueError, match='1 numbers, of 36, too large for int32'):
     samples.check_numbers(data)
 

@@ -210,6 +210,26 @@ def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
       jax.config.update(name, value)
 
 
+def test_programs_are_not_kept_in_a_runs_folder_afterwards(
+    monkeypatch, tmp_path
+):
+  """JAX goes on with a folder that it has opened, whatever the setting."""
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
+    monkeypatch.setenv(variable, '')
+  left = []
+  monkeypatch.setattr(
+      device.compilation_cache, 'reset_cache', lambda: left.append(1)
+  )
+  with device.restored():
+    device.set_up(0, str(tmp_path))
+    left.clear()
+  assert left
+  left.clear()
+  with device.restored():
+    pass
+  assert not left
+
+
 def settings():
   read = lambda name: getattr(jax.config, f'jax_{name}')
   return (
