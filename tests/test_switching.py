@@ -1,4 +1,6 @@
 """One of several defenses, by its number."""
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from vfljax import defenses, switching
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Spec, each, none, slots
 from vfljax.defenses.gradient_compression import gradient_compression
+from vfljax.defenses.mid import mid
 
 KEY = jax.random.key(3)
 CUT = (jnp.arange(12.0).reshape(4, 3) / 7, jnp.ones((4, 2)))
@@ -20,14 +23,20 @@ def ready(name):
 
 
 PREPARING = 'kdk', 'label_dp'
+RECEIVING = 'dcor', 'mid'
 ALIKE = [
     n for n in defenses.REGISTRY
-    if switching.can_be_one(ready(n)) and n not in PREPARING
+    if switching.can_be_one(ready(n)) and n not in (*PREPARING, *RECEIVING)
 ]
+SPEC = Spec(tuple(jax.eval_shape(lambda: CUT)), 2)
 
 
 def test_who_can_be_one_of_several():
   assert all(switching.can_be_one(ready(name)) for name in PREPARING)
+  for name in RECEIVING:
+    assert switching.can_be_one(ready(name))
+    assert switching.receives(ready(name))
+  assert not any(switching.receives(ready(name)) for name in ALIKE)
   assert set(ALIKE) == {
       'none', 'discrete_sgd', 'dp_gaussian', 'dp_laplace',
       'gradient_compression', 'iso', 'marvell', 'max_norm', 'ppdl',
@@ -71,7 +80,88 @@ def test_only_one_is_computed():
 
 def test_who_does_more_is_refused():
   with pytest.raises(ValueError, match='gradient only'):
-    switching.one_of(0, [none(), ready('dcor')])
+    switching.one_of(0, [none(), ready('multi_head')])
+
+
+MEMBERS = [none(), ready('mid'), ready('iso'), ready('dcor'), mid(0.3, scale=2)]
+
+
+@pytest.fixture(scope='module')
+def received():
+  """(which, begun, labels) -> its embeddings and penalty, and the gradients of
+  both with respect to weights and embeddings."""
+
+  def play(which, active, labels):
+    chosen = switching.one_of(which, MEMBERS)
+
+    def total(active, up):
+      up, penalty = chosen.receive(active, ((), ()), KEY, up, labels)
+      return penalty + sum((u ** 2).sum() for u in up), (up, penalty)
+
+    return jax.grad(total, (0, 1), has_aux=True)(active, CUT)
+
+  return jax.jit(play)
+
+
+@pytest.mark.parametrize('labels', [LABELS, None], ids=['trained', 'inferred'])
+def test_each_receives_as_alone(received, labels):
+  """With its own weights; those of the others get gradients of 0."""
+  begun = switching.one_of(0, MEMBERS).init(KEY, SPEC)
+  assert len(begun.active) == 3 and begun.active[1] == ()  # dCor has none.
+  assert begun.state == ((), ()) and begun.passive == ((), ())
+  for i, place in ((0, None), (1, 0), (2, None), (3, 1), (4, 2)):
+    slopes, (up, penalty) = received(i, begun.active, labels)
+    own = MEMBERS[i].init(KEY, SPEC).active
+    for a, b in zip(
+        jax.tree.leaves(own), jax.tree.leaves(begun.active[place or 0])
+    ):
+      np.testing.assert_array_equal(a, b)
+
+    def total(active, up, i=i):
+      up, penalty = MEMBERS[i].receive(active, (), KEY, up, labels)
+      return penalty + sum((u ** 2).sum() for u in up), (up, penalty)
+
+    expected, (heard, loss) = jax.grad(total, (0, 1), has_aux=True)(own, CUT)
+    for a, b in zip((*up, penalty), (*heard, loss), strict=True):
+      np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    for k, found in enumerate(slopes[0]):
+      own = jax.tree.leaves(expected[0]) if k == place else itertools.repeat(0)
+      for a, b in zip(jax.tree.leaves(found), own):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    for a, b in zip(slopes[1], expected[1], strict=True):
+      np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_between_where_nobody_receives_otherwise():
+  """A program without such a defense is what it was."""
+  plain = switching.one_of(0, [none(), ready('iso')])
+  assert plain.receive is Defense().receive
+
+
+def test_a_penalty_is_as_wide_as_embeddings():
+  """One of float64 would lose digits; branches must agree."""
+  half = tuple(u.astype(jnp.bfloat16) for u in CUT)
+  given = Defense(receive=lambda active, state, key, up, labels: ([*up], 2))
+  chosen = switching.one_of(jnp.int32(1), [none(), given])
+  up, penalty = chosen.receive(((),), (), KEY, half, None)
+  assert (penalty, penalty.dtype) == (2, jnp.float32)
+  assert isinstance(up, tuple) and up[0].dtype == jnp.bfloat16
+  with jax.enable_x64(True):
+    wide = tuple(u.astype(jnp.float64) for u in CUT)
+    _, penalty = chosen.receive(((),), (), KEY, wide, None)
+    assert penalty.dtype == jnp.float64
+
+
+@pytest.mark.parametrize('changed', [
+    lambda u: u[:, :1], lambda u: u.astype(jnp.float16)
+])
+def test_other_shapes_are_refused_by_name(changed):
+  narrow = Defense(receive=lambda active, state, key, up, labels: (
+      tuple(map(changed, up)), 0.0
+  ))
+  chosen = switching.one_of(jnp.int32(0), [none(), narrow], ['none', 'mine'])
+  with pytest.raises(Misfit, match='mine: to be one of several, receive must'):
+    chosen.receive(((),), (), KEY, CUT, LABELS)
 
 
 def test_gradients_may_be_a_list():

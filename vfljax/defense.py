@@ -93,6 +93,9 @@ class Method:
       fields that may hold traced numbers instead, and a method `of_size`, which
       returns a copy for other numbers: rows that differ in such sizes alone
       share one program, compiled for the largest.
+    keeps_shapes: Whether the hook `receive`, if it has one, returns embeddings
+      of the shapes and types that it gets. On a CPU, it may then share a
+      program with defenses that only change gradients.
   """
 
   factory: Callable[..., Defense]
@@ -101,6 +104,7 @@ class Method:
   words: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
   sized: tuple[str, ...] = ()
   mixes: bool = False
+  keeps_shapes: bool = False
 
   def __post_init__(self):
     if not callable(self.factory):

@@ -21,7 +21,7 @@ from vfljax.defenses import (
 REGISTRY: dict[str, Method] = dict(
     none=Method(none),
     coae=Method(coae.coae, (2, 1, 0.5, 0)),
-    dcor=Method(dcor.dcor, (0.05, 0.15, 0.5)),
+    dcor=Method(dcor.dcor, (0.05, 0.15, 0.5), keeps_shapes=True),
     discrete_sgd=Method(discrete_sgd.discrete_sgd, (18, 12, 6, 4)),
     dp_gaussian=Method(dp_gaussian.dp_gaussian, (0.0001, 0.001, 0.01, 0.1)),
     dp_laplace=Method(dp_laplace.dp_laplace, (0.0001, 0.001, 0.01, 0.1)),
@@ -37,7 +37,7 @@ REGISTRY: dict[str, Method] = dict(
     label_dp=Method(label_dp.label_dp, (4, 3, 2, 1)),
     marvell=Method(marvell.marvell, (12, 8, 4, 2), binary=True),
     max_norm=Method(max_norm.max_norm),
-    mid=Method(mid.mid, (0.1, 0.01, 0.001, 0)),
+    mid=Method(mid.mid, (0.1, 0.01, 0.001, 0), keeps_shapes=True),
     mixup=Method(mixup.mixup, (2, 3, 4), mixes=True),
     multi_head=Method(multi_head.multi_head),
     plugvfl=Method(plugvfl.plugvfl, (0.03, 0.1, 0.5, 0.9)),

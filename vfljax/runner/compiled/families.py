@@ -3,9 +3,10 @@
 Defenses that only change gradients differ in a hundredth of what is compiled,
 and those that change labels before training only in the program that starts it.
 So on CPUs one program has all of them as branches, and an argument chooses one.
-It also trains the active party alone, if no attack is measured in it.
-Results do not depend on which other defenses are in it. The number of trainings
-in a call divides that of each job, so no job needs padding.
+Where bottom networks convolve, it also has those that change what the active
+party receives (`joining`). It also trains the active party alone, if no attack
+is measured in it. Results do not depend on which other defenses are in it. The
+number of trainings in a call divides that of each job, so no job needs padding.
 
 On accelerators each defense has its own program: there the trainings of a call
 are batched, and each would compute every branch.
@@ -25,11 +26,9 @@ import numpy as np
 from vfljax import switching
 from vfljax.attack import Attack
 from vfljax.defense import Defense, none
-from vfljax.runner.compiled import stolen
+from vfljax.runner.compiled import joining, stolen
 from vfljax.runner.experiment.jobs import ALONE, Job
-from vfljax.runner.experiment.setting import (
-    absent, baselines, without_baselines,
-)
+from vfljax.runner.experiment.setting import baselines, without_baselines
 
 
 class Family(NamedTuple):
@@ -47,6 +46,8 @@ class Family(NamedTuple):
       stolen weights; 0 if this family's own programs contain those attacks.
     memories: The names of entries whose defenses have a memory, in its order;
       () if the programs are not shared (`memories`).
+    weights: The names of entries whose defenses have a hook `receive`, and so
+      may have weights of the active party, likewise.
     preparing: The names of entries whose defenses prepare labels, likewise.
     started: Jobs with attacks on stolen weights that are one program
       (`stolen.by_start`).
@@ -59,6 +60,7 @@ class Family(NamedTuple):
   baselines: Job | None
   attack_cells: int = 0
   memories: tuple[str, ...] = ()
+  weights: tuple[str, ...] = ()
   preparing: tuple[str, ...] = ()
   started: tuple[Job, ...] = ()
 
@@ -158,9 +160,7 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
   def make(strength, which):
     made = [member(strength) for member in members]
     chosen = switching.one_of(which, made, ['none', *sorted(first)])
-    if quiet:
-      chosen = chosen._replace(receive=absent(which == 0).receive)
-    return chosen
+    return joining.deaf(chosen, which == 0) if quiet else chosen
 
   job = shared[0]._replace(make=make, others=dict(which=()), strengths=(0.0,))
   cells = _together(shared)
@@ -173,7 +173,8 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
   those = lambda asked: tuple(n for n in sorted(first) if asked(first[n]))
   own = Family(
       name, job, which, cells, more[0] if more else None,
-      memories=those(_remembers), preparing=those(_prepares),
+      memories=those(joining.remembers), weights=those(joining.receives),
+      preparing=those(joining.prepares),
   )
   return found | dict.fromkeys([job.program for job in shared], own)
 
@@ -220,7 +221,7 @@ def _together(some: Sequence[Job]) -> int:
 def _can_share(job: Job) -> bool:
   if not _one_by_one(job) or job.entry.name == ALONE or job.others:
     return False
-  return switching.can_be_one(job.make(job.strengths[0]))
+  return joining.joins(job)
 
 
 def _can_be_branch(job: Job, shared: Job) -> bool:
@@ -233,14 +234,6 @@ def _can_be_branch(job: Job, shared: Job) -> bool:
   return job.entry.name == ALONE and _one_by_one(job) and not (
       own.in_training or own.after_training or own.replayed or own.backdoor
   )
-
-
-def _remembers(job: Job) -> bool:
-  return switching.has_memory(job.make(job.strengths[0]))
-
-
-def _prepares(job: Job) -> bool:
-  return bool(job.make(job.strengths[0]).prepare)
 
 
 def _maker(job: Job) -> Callable[..., Defense]:
