@@ -338,7 +338,7 @@ def test_luck_is_of_a_stream_of_its_own(monkeypatch):
   data = {tuple(jax.random.key_data(key).tolist()) for key in (own, *streams)}
   assert len(data) == 4
   monkeypatch.setattr(
-      stolen, 'measured', lambda setting, splits, keys, weights: keys
+      stolen, 'measured', lambda setting, splits, keys, weights, played: keys
   )
   keys = cell.attack(job, dict(cells=one, weights={}), samples)
   expected = jax.random.split(jax.random.split(prepared.k_attack)[1], 2)

@@ -133,14 +133,16 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """Attacks that only need stolen weights; of the cell only the seed is used.
 
-  With `which`, one of them, of those that are one program.
+  With `which`, one of them, of those that are one program. With `played`, some
+  of the repeats.
   """
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))
   given = job.setting, splits, _attempts(job, k_attacks), cell['weights']
+  played = cell.get('played')
   if 'which' in cell:
-    return stolen.measured_of_one(*given, cell['which'])
-  return stolen.measured(*given)
+    return stolen.measured_of_one(*given, cell['which'], played)
+  return stolen.measured(*given, played)
 
 
 def without_utility(

@@ -12,7 +12,9 @@ import jax
 import numpy as np
 
 from vfljax import measure, sweep
-from vfljax.runner.compiled import calls, cell, families, memories, stolen
+from vfljax.runner.compiled import (
+    attempts, calls, cell, families, memories, stolen,
+)
 from vfljax.runner.compiled.cutting import joined
 from vfljax.runner.compiled.families import Family
 from vfljax.runner.compiled.making import Maker
@@ -141,18 +143,28 @@ class Programs:
       return []
     seeds, size = joined([c['seed'] for c in cells]), family.attack_cells
     cut = lambda given: calls.cut(given, size, samples)
-    pieces = cut(dict(cells=dict(seed=seeds), weights=weights))
+    repeats = job.setting.config.attack.repeats
+    turns = [
+        cut(dict(cells=dict(seed=seeds)) | more)
+        for more in attempts.arguments(weights, len(seeds), repeats)
+    ]
+
+    def played(do, **number):
+      return attempts.mean([
+          joined([do(p | number, samples) for p in pieces]) for pieces in turns
+      ], repeats)
+
     for name, attack, do in asked:
       if attack:
         which = [*family.attack_jobs[name].setting.after_training].index(attack)
         number = cut(dict(which=np.full(size, which, np.int32)))[0]
-        each = joined([do(p | number, samples) for p in pieces])
+        each = played(do, **number)
         found.append({
             measure.label(attack, int(k), job.setting.attackers): of
             for k, of in each.items()
         })
       else:
-        found.append(joined([do(p, samples) for p in pieces]))
+        found.append(played(do))
     return found
 
   def _result(self, name: str) -> Callable[..., Any]:
@@ -236,16 +248,13 @@ class Programs:
   def _attacking(self, seed, weights, samples) -> dict[str, Future]:
     """Name -> program of attacks on stolen weights with these shapes."""
     family, found = self._family, {}
-    spread, _ = sweep.shardings()
-    resized = lambda s: jax.ShapeDtypeStruct(
-        (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
-    )
-    given = jax.tree.map(
-        resized, dict(cells=dict(seed=seed), weights=weights)
-    )
-    number = jax.ShapeDtypeStruct(
-        (family.attack_cells,), np.int32, sharding=spread
-    )
+    size = family.attack_cells
+    repeats = family.job.setting.config.attack.repeats
+    number = jax.ShapeDtypeStruct((size,), np.int32)
+    seeds = jax.ShapeDtypeStruct((size,), seed.dtype)
+    number, given = calls.shapes((number, dict(
+        cells=dict(seed=seeds), **attempts.shapes(weights, size, repeats)
+    )))
     for name, job in family.attack_jobs.items():
       about = name, *stolen.attacks(job.setting), str(given)
       one = any(job is each for each in family.started)

@@ -5,7 +5,7 @@ Most of these start from samples and a bottom network's weights, as far as the
 defense exposes them. As functions of only these they are the same for all
 defenses whose weights have the same structure, so they are compiled once.
 """
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 import dataclasses
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.defense import Defense
+from vfljax.runner.compiled import attempts
 from vfljax.runner.experiment import attackers, division, federations
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.setting import Setting
@@ -71,7 +72,8 @@ def weights(
 
 
 def measured(
-    setting: Setting, splits: Splits, keys: Array, stolen: dict[str, Any]
+    setting: Setting, splits: Splits, keys: Array, stolen: dict[str, Any],
+    played: dict[str, Array] | None = None,
 ) -> dict[str, Any]:
   """The attacks' metrics, means over repeats, by the attacks' names in results.
 
@@ -80,22 +82,25 @@ def measured(
     splits: A seed's samples.
     keys: The same as for `weights`, [repeats].
     stolen: What `weights` returned.
+    played: As in `attempts.over_repeats`.
   """
   found = {}
   for names in _alike(setting):
     for k in setting.attackers:
-      means = _over_repeats(
-          partial(_measured, setting, splits, names, k), keys, stolen[str(k)]
+      means = attempts.over_repeats(
+          partial(_measured, setting, splits, names, k), keys, stolen[str(k)],
+          played,
       )
       for i, name in enumerate(names):
         label = measure.label(name, k, setting.attackers)
-        found[label] = jax.tree.map(lambda x, i=i: x[i], means)
+        own = i if played is None else (slice(None), i)  # Of each repeat.
+        found[label] = jax.tree.map(lambda x, own=own: x[own], means)
   return found
 
 
 def measured_of_one(
     setting: Setting, splits: Splits, keys: Array, stolen: dict[str, Any],
-    which: Array,
+    which: Array, played: dict[str, Array] | None = None,
 ) -> dict[str, Any]:
   """Like `measured` for one of the attacks, by the attacker's party.
 
@@ -104,22 +109,11 @@ def measured_of_one(
     which: The attack's number among `setting.after_training`.
   """
   return {
-      str(k): _over_repeats(
+      str(k): attempts.over_repeats(
           partial(_measured_of_one, setting, splits, which, k), keys,
-          stolen[str(k)],
+          stolen[str(k)], played,
       ) for k in setting.attackers
   }
-
-
-def _over_repeats(one: Callable, keys: Array, stolen: Any) -> Any:
-  """Means over repeats of one(key, weights)."""
-
-  def of(i, key):
-    read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], stolen)
-    return one(key, read)
-
-  each = jax.lax.map(lambda x: of(*x), (jnp.arange(len(keys)), keys))
-  return jax.tree.map(lambda x: x.mean(0), each)
 
 
 def luck(key: Key) -> tuple[Key, Key, Key]:
