@@ -164,6 +164,12 @@ def test_other_shapes_are_refused_by_name(changed):
     chosen.receive(((),), (), KEY, CUT, LABELS)
 
 
+def test_slots_of_each_are_checked():
+  wrong = Defense(init=lambda key, spec: slots(spec, (), ((),)))
+  with pytest.raises(Misfit, match='weights for 1 passive parties'):
+    switching.one_of(0, [none(), wrong]).init(KEY, SPEC)
+
+
 def test_gradients_may_be_a_list():
   """As they may be where a defense has a program of its own."""
   halved = none()._replace(

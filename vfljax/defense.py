@@ -95,7 +95,8 @@ class Method:
       share one program, compiled for the largest.
     keeps_shapes: Whether the hook `receive`, if it has one, returns embeddings
       of the shapes and types that it gets. On a CPU, it may then share a
-      program with defenses that only change gradients.
+      program with defenses that only change gradients, if it has no other hooks
+      than `init`, `prepare` and `gradient` (`runner.compiled.joining`).
   """
 
   factory: Callable[..., Defense]

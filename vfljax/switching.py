@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from vfljax import check
 from vfljax.check import Misfit
 from vfljax.hooks import Defense, slots
-from vfljax.returned import checked
+from vfljax.returned import check_slots, checked
 from vfljax.samples import reals
 from vfljax.types import Array
 
@@ -70,6 +70,8 @@ def one_of(
 
   def init(key, spec):
     made = [each.init(key, spec) for each in defenses]
+    for each in made:
+      check_slots(each, len(spec.embeddings))
     both = list(zip(own, made, strict=True))
     return slots(
         spec,
@@ -183,7 +185,8 @@ def _receiving(member: _Member, labels: Array | None) -> Callable[..., Any]:
         raise Misfit(
             f'{member.name}: to be one of several, receive must return '
             f'embeddings as it gets them, {u.shape} {u.dtype}; it returned '
-            f'{z.shape} {z.dtype}.'
+            f'{z.shape} {z.dtype}. A method that changes them must not say '
+            'keeps_shapes=True.'
         )
     wide = jnp.promote_types(up[0].dtype, jnp.float32)
     return tuple(found), jnp.asarray(penalty, wide)

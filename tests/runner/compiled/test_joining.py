@@ -16,7 +16,7 @@ from vfljax.runner.config import DataConfig, Entry, ModelConfig
 
 IMAGES = dict(
     data=DataConfig(name='digits', limit=120, split='left_right'),
-    model=ModelConfig(algorithm='vhnn', name='lenet5', top=(4,)),
+    model=ModelConfig(algorithm='vhnn', name='lenet5', width=16, top=(4,)),
     listed_attacks=(),
 )
 MID = Entry('mid', (0.1,), label='MID')
@@ -56,6 +56,17 @@ def test_who_joins(given, joined):
   assert {j.entry.name for j in everything if joining.joins(j)} - {'alone'} == (
       joined
   )
+
+
+@pytest.mark.parametrize('width, joined', [(16, True), (400, False)])
+def test_a_bottleneck_of_more_weights_than_the_network_stays_apart(
+    width, joined
+):
+  """It grows with the square of the width, and all trainings would have it."""
+  given = dict(IMAGES, model=dataclasses.replace(IMAGES['model'], width=width))
+  jobs = {j.entry.name: j for j in found(config(listed=LISTED[:4], **given))}
+  assert joining.joins(jobs['MID']) == joined
+  assert joining.joins(jobs['dCor'])  # It has none.
 
 
 @of_a_cpu
@@ -113,6 +124,7 @@ def results(tmp_path):
 def test_numbers_do_not_know_who_is_a_branch(results, monkeypatch, given):
   """Neither those of others nor its own, and up to rounding as by its own."""
   monkeypatch.setattr(joining, '_convolves', lambda setting: True)
+  monkeypatch.setattr(joining, '_is_small', lambda *_: True)
   together = results('all', LISTED[:4], **given)
   assert set(together) == {'none', 'iso', 'MID', 'dCor'}
   assert results('plain', LISTED[:2], **given) == {

@@ -6,7 +6,6 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from tests.devices import of_a_cpu
@@ -16,6 +15,7 @@ from vfljax.runner.cli import arguments
 from vfljax.runner.compiled import families, joining, memories
 from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.config import Entry, ModelConfig
+from vfljax.runner.experiment import plans
 from vfljax.runner.machine.stopping import Stop
 from vfljax.train import Run
 from vfljax.types import PartyState, State
@@ -49,6 +49,7 @@ def convolving():
   """All share a program, as where networks convolve; these compile sooner."""
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(joining, '_convolves', lambda setting: True)
+    patch.setattr(joining, '_is_small', lambda *_: True)
     yield
 
 
@@ -144,13 +145,14 @@ def test_a_job_gets_back_its_own_weights(everything, shared):
     assert first is other['defense'][0] and tree['top'] is all_['top']
 
 
-def test_an_optimizer_of_the_defenses_own_rate(shared):
+def test_an_optimizer_of_the_defenses_own_rate(everything, shared):
   """It keeps two trees, and in each nothing of the other's weights."""
   family, _ = shared
-  whose = lambda params: {
-      k: 'own' if k == 'defense' else 'rest' for k in params
-  }
-  tx = optax.partition(dict(own=optax.adam(0.1), rest=optax.adam(1.0)), whose)
+  setting = everything['none'].setting
+  given = dataclasses.replace(setting.config, train=dataclasses.replace(
+      setting.config.train, defense_learning_rate=0.1, optimizer='adam'
+  ))
+  tx = plans._optimizer(setting._replace(config=given))
   a, b, top = jnp.ones(2), jnp.ones(3), jnp.ones(4)
   state = lambda weights: State((
       PartyState(

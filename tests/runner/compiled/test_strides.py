@@ -9,11 +9,12 @@ from vfljax.runner.compiled import strides
 
 
 def stride(
-    epochs, samples=100, weights=1000, batch=10, shape=(5,), seeds=3
+    epochs, samples=100, weights=1000, batch=10, shape=(5,), seeds=3, more=0
 ):
   """Of one training of a network of so many weights a party."""
   leaf = jax.ShapeDtypeStruct((4, weights // 2), np.float32)  # 4 trainings.
-  party = SimpleNamespace(params=dict(a=leaf, b=leaf))
+  own = jax.ShapeDtypeStruct((4, more), np.float32)
+  party = SimpleNamespace(params=dict(a=leaf, b=leaf, defense=own))
   runs = SimpleNamespace(state=SimpleNamespace(parties=[party, party]))
   config = SimpleNamespace(train=SimpleNamespace(
       epochs=epochs, batch_size=batch, remainder='drop'
@@ -42,6 +43,11 @@ def test_a_long_one_takes_ten():
   assert stride(455, batch=100) == 46
   assert stride(400, samples=1000, batch=1000) == 40
   assert stride(400, weights=10_000, batch=100) == 40
+
+
+def test_a_defenses_weights_do_not_count():
+  """They depend on who shares the program, as no checkpoint's place may."""
+  assert stride(454, batch=100, more=1000) == 227
 
 
 def test_many_rounds_are_long():

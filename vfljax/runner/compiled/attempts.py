@@ -6,7 +6,9 @@ A program takes one set of weights, and the numbers of the repeats that read it;
 it returns zeros for the others. So it is the same for both: one is played in as
 many calls as there are repeats, the other in a single one.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
+import functools
+from functools import partial
 from typing import Any
 
 import jax
@@ -92,11 +94,15 @@ def over_repeats(
   return jax.lax.fori_loop(first, first + played[_COUNT], attempt, zeros)
 
 
+def mean(found: Iterable[Any], repeats: int) -> Any:
+  """The mean over repeats of what the calls of `arguments` return."""
+  if repeats == 1:
+    found, = found
+    return found
+  # The sum is exact: where one is not 0, all others are.
+  return _mean(functools.reduce(partial(jax.tree.map, np.add), found))
+
+
 @jax.jit
-def _mean(found: list[Any]) -> Any:
-  return jax.tree.map(lambda *x: jnp.stack(x).sum(0).mean(1), *found)
-
-
-def mean(found: Sequence[Any], repeats: int) -> Any:
-  """The mean over repeats of what the calls of `arguments` returned."""
-  return _mean([*found]) if repeats > 1 else found[0]
+def _mean(each: Any) -> Any:
+  return jax.tree.map(lambda x: x.mean(1), each)

@@ -3,8 +3,8 @@
 Defenses that only change gradients differ in a hundredth of what is compiled,
 and those that change labels before training only in the program that starts it.
 So on CPUs one program has all of them as branches, and an argument chooses one.
-Where bottom networks convolve, it also has those that change what the active
-party receives (`joining`). It also trains the active party alone, if no attack
+With large bottom networks, it also has those that change what the active party
+receives (`joining`). It also trains the active party alone, if no attack
 is measured in it. Results do not depend on which other defenses are in it. The
 number of trainings in a call divides that of each job, so no job needs padding.
 

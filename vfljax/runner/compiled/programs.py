@@ -150,9 +150,9 @@ class Programs:
     ]
 
     def played(do, **number):
-      return attempts.mean([
+      return attempts.mean((
           joined([do(p | number, samples) for p in pieces]) for pieces in turns
-      ], repeats)
+      ), repeats)
 
     for name, attack, do in asked:
       if attack:

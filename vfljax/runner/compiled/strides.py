@@ -38,7 +38,7 @@ def _operations(job: Job, runs: train.Run) -> float:
     return math.inf
   weights = sum(
       math.prod(s.shape[1:]) for party in runs.state.parties
-      for s in jax.tree.leaves(party.params)
-  )
+      for s in jax.tree.leaves(party.params | dict(defense=()))
+  )  # Without a defense's, which depend on who shares the program.
   rounds = epochs * rounds_an_epoch(setting)
   return 6 * weights * setting.sizes.train * epochs + _A_ROUND * rounds
