@@ -46,13 +46,12 @@ def arguments(weights: Any, cells: int, repeats: int) -> list[dict[str, Any]]:
   if repeats == 1:
     return [dict(weights=weights)]
   weights = jax.tree.map(np.asarray, weights)
-  sets = max((x.shape[1] for x in jax.tree.leaves(weights)), default=1)
+  sets = jax.tree.leaves(weights)[0].shape[1]
   count = np.full(cells, repeats if sets == 1 else 1, np.int32)
   return [
       dict(
-          weights=jax.tree.map(
-              lambda x, i=i: x[:, min(i, x.shape[1] - 1)][:, None], weights
-          ), played={_FIRST: np.full(cells, i, np.int32), _COUNT: count},
+          weights=jax.tree.map(lambda x, i=i: x[:, i : i + 1], weights),
+          played={_FIRST: np.full(cells, i, np.int32), _COUNT: count},
       ) for i in range(sets)
   ]
 
