@@ -2,13 +2,15 @@
 import dataclasses
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.devices import of_a_cpu
 from tests.runner.compiled.test_families import DEEP, config, found
 from vfljax import defenses
-from vfljax.defense import Defense, Method, none
+from vfljax.defense import Defense, Method, Spec, none
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
 from vfljax.runner.compiled import families, joining
@@ -92,10 +94,19 @@ def test_the_active_party_alone_receives_nothing():
     assert [set(u.ravel().tolist()) for u in got] == [{x} for x in heard]
 
 
-@pytest.mark.parametrize('name', ['dcor', 'mid'])
-def test_who_says_so_keeps_shapes(name):
-  assert defenses.REGISTRY[name].keeps_shapes
+@pytest.mark.parametrize('name', [
+    name for name, method in defenses.REGISTRY.items() if method.keeps_shapes
+])
+@pytest.mark.parametrize('kind', [jnp.float32, jnp.bfloat16])
+def test_who_says_so_keeps_shapes(name, kind):
+  method, key = defenses.REGISTRY[name], jax.random.key(0)
   assert not Method(none).keeps_shapes
+  made, labels = method(*method.strengths[:1]), jnp.eye(2)[jnp.arange(4) % 2]
+  up = jnp.ones((4, 3, 2), kind), jnp.ones((4, 5), kind)
+  begun = made.init(key, Spec(tuple(jax.eval_shape(lambda: up)), 2))
+  got, _ = made.receive(begun.active, begun.state, key, up, labels)
+  for u, z in zip(up, got, strict=True):
+    assert (u.shape, u.dtype) == (z.shape, z.dtype)
 
 
 @pytest.fixture
