@@ -125,6 +125,54 @@ def test_each_of_several_in_a_loop_has_its_own_metrics(monkeypatch):
     assert means[name]['score'] == pytest.approx(lucks.mean() + 10 * i + 1)
 
 
+@pytest.mark.parametrize('which', [{}, dict(which=1)])
+def test_a_cells_attacks_are_told_what_is_played(which, monkeypatch):
+  """Of one attack and of all: they would play all repeats in each call."""
+  job = found(experiment('none'))[0]
+  monkeypatch.setattr(
+      stolen, 'measured_of_one', lambda *given: ('of one', *given[4:])
+  )
+  monkeypatch.setattr(stolen, 'measured', lambda *given: ('all', *given[4:]))
+  one_ = dict(seed=5, strength=0.0, others={})
+  given = dict(cells=one_, weights={}, played='some') | which
+  told = cell.attack(job, given, job.setting.samples)
+  assert told == (('of one', 1, 'some') if which else ('all', 'some'))
+
+
+@of_a_cpu
+@pytest.mark.parametrize('sets', [1, 2])
+def test_each_attack_plays_each_repeat_once(sets, monkeypatch):
+  """With the weights of its cell and repeat; without compiling any."""
+  job = found(experiment('none', alone=False))[0]
+  repeats, own = KNOWN.repeats, object.__new__(Programs)
+  assert repeats == 2
+  own._family = families.families([job])[job.program]
+  cells = 2 * own._family.attack_cells
+
+  def do(given, samples):
+    which = given.get('which', np.full(len(given['cells']['seed']), 7))
+    rows = np.zeros((len(which), repeats), np.float32)
+    for i, first in enumerate(np.asarray(given['played']['first'])):
+      for r in range(first, first + int(given['played']['count'][i])):
+        rows[i, r] += 1000 * which[i] + 100 * given['cells']['seed'][i] + (
+            given['weights']['1'][i, 0] + 4 * r
+        )
+    found = dict(score=rows)
+    return {'1' if 'which' in given else 'local_model': found}
+
+  monkeypatch.setattr(Programs, '_result', lambda self, name: do)
+  seeds = np.arange(cells, dtype=np.int32)
+  read = np.arange(cells * sets, dtype=np.float32).reshape(cells, sets)
+  told = own._attacked(
+      job, [dict(seed=seeds)], {'1': read}, job.setting.samples
+  )
+  told = {name: x['score'] for part in told for name, x in part.items()}
+  for name, which in dict(model_completion=0, scratch=1, local_model=7).items():
+    expected = 1000 * which + 100 * seeds + 2 + read.mean(1)
+    np.testing.assert_allclose(told.pop(name), expected, err_msg=name)
+  assert not told
+
+
 def counted(fn, calls):
   def called(*given):
     calls.append(given)

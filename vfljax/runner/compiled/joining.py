@@ -4,8 +4,8 @@ One that changes what the active party receives may have weights. All trainings
 of a program have the weights of all its defenses and update them, those of
 others by gradients of zero. That is little if the bottom networks have more
 weights and compute with each of them many times, as LeNet5, VGG and ResNets do.
-It is much in a network of layers, which compiles in a moment. So only the
-former share.
+A network of layers computes with each of them once a sample, so that it costs
+more there, and it compiles soon. So only the former share.
 """
 import math
 from typing import Any
