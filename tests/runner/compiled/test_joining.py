@@ -71,6 +71,15 @@ def test_a_bottleneck_of_more_weights_than_the_network_stays_apart(
   assert joining.joins(jobs['dCor'])  # It has none.
 
 
+def test_an_active_party_with_labels_only_has_no_bottom_network():
+  """The passive parties' embeddings are made by their own."""
+  model = dataclasses.replace(IMAGES['model'], algorithm='vsnn')
+  given = dict(IMAGES, model=model)
+  jobs = {j.entry.name: j for j in found(config(listed=LISTED[:4], **given))}
+  assert jobs['MID'].setting.vfl.bottoms[0] is None
+  assert joining.joins(jobs['MID'])
+
+
 @of_a_cpu
 @pytest.mark.usefixtures('mine')
 def test_who_joins_shares():
