@@ -97,6 +97,10 @@ class Method:
       of the shapes and types that it gets. On a CPU, it may then share a
       program with defenses that only change gradients, if it has no other hooks
       than `init`, `prepare` and `gradient` (`runner.compiled.joining`).
+    light: Those of `words` that leave out most of what the others compute. A
+      number stands for them only on a CPU, which trains one federation after
+      the other and so leaves it out, too, and only beside rows of other words,
+      which need that program anyway.
   """
 
   factory: Callable[..., Defense]
@@ -106,6 +110,7 @@ class Method:
   sized: tuple[str, ...] = ()
   mixes: bool = False
   keeps_shapes: bool = False
+  light: tuple[str, ...] = ()
 
   def __post_init__(self):
     if not callable(self.factory):

@@ -389,7 +389,7 @@ def test_a_registered_defense_is_its_factory_with_what_sweeps_ask():
   assert method.binary and method.strengths == (12, 8, 4, 2)
   assert inspect.signature(defenses.Method).parameters.keys() == {
       'factory', 'strengths', 'binary', 'words', 'sized', 'mixes',
-      'keeps_shapes',
+      'keeps_shapes', 'light',
   }
 
 

@@ -297,7 +297,32 @@ def test_where_all_layers_are_hidden_an_epoch_only_counts():
     after = defense.epoch(after, key, None)
   assert int(after.epochs) == 2 and vmask.facts(after)['mask_ratio'] == 1
   chex.assert_trees_all_equal(after.offset, memory.offset)
-  assert vmask.facts(after)['masked'] == 1 and not after.shadows
+  assert vmask.facts(after)['masked'] == 1
+  chex.assert_trees_all_equal(after.shadows, memory.shadows)
+
+
+def test_a_number_of_a_program_stands_for_each_selection():
+  """The memories of two epochs, from its start on."""
+  data, words = samples(48, seed=9), (*vmask.SELECTIONS, vmask.ALL)
+
+  @partial(jax.jit, static_argnums=1)
+  def play(number, word=None):
+    defense = MASKED(0.4, number if word is None else word)
+    state = start(defense, auxiliary=data)
+    own, *_ = (p.params for p in state.parties)
+    held, memory = Holdings(federation(), own, data), state.defense
+    for key in jax.random.split(KEY):
+      memory = defense.epoch(memory, key, held)
+    return memory
+
+  for number, word in enumerate(words):
+    chex.assert_trees_all_close(play(number), play(0, word), atol=1e-6)
+  assert play(3).masked[0].all() and not play(3).norms[0].any()
+  assert play(0).norms[0].any()
+  together = jax.vmap(lambda i: play(i))(jnp.arange(4))
+  chex.assert_trees_all_close(
+      jax.tree.map(lambda x: x[3], together), play(3), atol=1e-6
+  )
 
 
 def test_training_is_that_of_shifted_weights():

@@ -47,7 +47,8 @@ REGISTRY: dict[str, Method] = dict(
     rvfr=Method(rvfr.rvfr),
     vmask=Method(
         vmask.vmask, (0.8, 0.7, 0.6, 0.5),
-        words=dict(selection=vmask.SELECTIONS), sized=('attacker',),
+        words=dict(selection=(*vmask.SELECTIONS, vmask.ALL)),
+        sized=('attacker',), light=(vmask.ALL,),
     ),
 )
 

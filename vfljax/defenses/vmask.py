@@ -28,9 +28,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from vfljax import check, nets, samples
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
@@ -49,7 +50,7 @@ class Memory(NamedTuple):
   Attributes:
     masked: bool [layers], hidden now.
     offset: Noise added so far to the bottom network's weights.
-    shadows: Weights of the shadows.
+    shadows: Weights of the shadows; none learns where all layers are hidden.
     norms: [layers] accumulated L1 norms of their gradients, or means.
     leakage: The simulated attacker's score at the last selection; 0 before.
     ratio: Share of layers hidden, averaged over the epochs played.
@@ -78,9 +79,15 @@ class Rule(NamedTuple):
   least: int
 
   @property
+  def hides_all(self) -> Any:
+    """Whether all layers are hidden; traced if the selection is."""
+    everything = ALL if isinstance(self.selection, str) else len(SELECTIONS)
+    return self.selection == everything
+
+  @property
   def shadowed(self) -> bool:
-    """Whether layers are chosen, for which shadows are needed."""
-    return not (isinstance(self.selection, str) and self.selection == ALL)
+    """Whether layers may be chosen, for which shadows are needed."""
+    return isinstance(self.hides_all, Tracer) or not self.hides_all
 
   def candidates(self, params: Params) -> np.ndarray:
     """bool [layers]: which layers of a network may be hidden."""
@@ -101,8 +108,8 @@ def vmask(
     selection: 'critical' chooses anew after every epoch (VMask),
       'accumulative' adds to the layers already hidden (-AS), 'random' hides
       as many random layers as 'critical' would (-RS), and 'all' hides all
-      (-ALLS), whatever the budget. The first three may also be given as 0, 1
-      and 2, which may be traced.
+      (-ALLS), whatever the budget. They may also be given as 0 to 3, which
+      may be traced; then there must be auxiliary samples.
     among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced. VMask:
       0.01, which it calls a "standard variance".
@@ -143,7 +150,7 @@ def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
   zeros = tuple(jnp.zeros((), jnp.float32) for _ in masked)
   return slots(spec, state=Memory(
       masked, _shifted(key, nothing, masked, rule.noise),
-      spec.bottoms if rule.shadowed else (),
+      spec.bottoms,
       tuple(jnp.zeros(len(m), jnp.float32) for m in masked), zeros, zeros,
       jnp.zeros((), jnp.int32),
   ))
@@ -158,6 +165,14 @@ def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
   state = _counted(state)
   if not rule.shadowed:
     return state
+  select = partial(_select, rule, key=key, holdings=holdings)
+  if not isinstance(rule.hides_all, Tracer):
+    return select(state)
+  return lax.cond(rule.hides_all, lambda state: state, select, state)
+
+
+def _select(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
+  """Teaches the shadows, and chooses the layers to hide from now on."""
   k_shadow, k_select, k_noise = jax.random.split(key, 3)
   shadows, found = shadow.update(
       k_shadow, holdings, state.shadows, rule.shadows, rule.norms
@@ -222,9 +237,9 @@ def facts(state: Memory) -> dict[str, Array]:
 
 def _check(rule: Rule) -> None:
   if not isinstance(rule.selection, Tracer):
-    numbers = range(len(SELECTIONS))
-    known = (*SELECTIONS, ALL, *numbers)
-    check.one_of('vmask: selection', rule.selection, known)
+    known = (*SELECTIONS, ALL)
+    numbers = range(len(known))
+    check.one_of('vmask: selection', rule.selection, (*known, *numbers))
   check.inside('vmask: budget', rule.budget, 0, 1)
   check.at_least('vmask: noise', rule.noise, 0)
   check.above('vmask: learning_rate', rule.shadows.learning_rate, 0)
@@ -257,7 +272,7 @@ def _check_start(rule: Rule, spec: Spec, tracing: bool) -> None:
     shadow.check_scored('vmask: attacker', rule.attacker, spec.auxiliary.labels)
 
 
-def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:
+def _start(rule: Rule, spec: Spec, k: int) -> Array | np.ndarray:
   """The layers hidden in the first epoch: the candidate nearest the input."""
   params = spec.bottoms[k - 1]
   among = rule.candidates(params)
@@ -267,7 +282,7 @@ def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:
   names = named_layers.names(params)
   met = named_layers.flow(spec.vfl.bottom(k), params, spec.features[k - 1])
   first = next(name for name in met if among[names.index(name)])
-  return named_layers.mask(params, [first])
+  return jnp.where(rule.hides_all, among, named_layers.mask(params, [first]))
 
 
 def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:

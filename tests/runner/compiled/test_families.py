@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.devices import of_a_cpu
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.defense import Method, none
+from vfljax.defenses.layer_selection import SELECTIONS
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
@@ -330,7 +331,7 @@ def test_numbers_of_rows_that_are_swept_are_their_own(results):
 
 
 def test_rows_that_differ_in_a_word_share_their_programs():
-  """A word for which a number stands; 'all' has no shadows and is another."""
+  """A word for which a number stands."""
   def row(label, **options):
     return Entry('vmask', (0.9,), options, label)
 
@@ -345,11 +346,38 @@ def test_rows_that_differ_in_a_word_share_their_programs():
   )
   everything = {job.entry.name: job for job in found(given)}
   programs = {name: job.program for name, job in everything.items()}
-  assert programs['usual'] == programs['critical'] == programs['random']
-  assert len({programs[n] for n in ('usual', 'all', 'few', 'none')}) == 4
-  numbers = [everything[n].others for n in ('usual', 'random', 'all')]
-  assert numbers == [dict(selection=(0,)), dict(selection=(2,)), {}]
+  same = 'usual', 'critical', 'random', 'all'
+  assert len({programs[n] for n in same}) == 1
+  assert len({programs[n] for n in ('usual', 'few', 'none')}) == 3
+  numbers = [everything[n].others['selection'] for n in same]
+  assert numbers == [(0,), (0,), (2,), (3,)]
   assert everything['random'].labels == ('random',)
+
+
+@pytest.mark.parametrize('change', ['asked', 'one', 'batched', 'streamed'])
+def test_a_light_word_shares_no_program_that_would_compute_more(
+    monkeypatch, change
+):
+  """All layers hidden, where nobody chooses, or in a batch with who does."""
+  row = lambda selection: Entry(
+      'vmask', (0.9,), dict(selection=selection), selection
+  )
+  others = [] if change == 'one' else [row('critical'), row('random')]
+  given = config(
+      listed=(Entry('none'), *others, row('all')), model=DEEP,
+      auxiliary=AuxiliaryConfig(samples=16),
+      defenses='all' if change == 'asked' else '',
+  )
+  if change == 'batched':
+    monkeypatch.setattr(target, 'kind', lambda: 'gpu')
+  setting = run.checks.assembled(given, arguments.load_data(given.data))
+  some = jobs(setting._replace(stream=2) if change == 'streamed' else setting)
+  everything = {job.entry.name: job for job in some}
+  assert not everything['all'].others
+  assert everything['all'].program == 'all'
+  numbers = [j.others for n, j in everything.items() if n in SELECTIONS]
+  expected = [dict(selection=(0,)), dict(selection=(2,))]
+  assert numbers == ([] if change in ('asked', 'one') else expected)
 
 
 def test_an_argument_called_which_is_a_defenses_own(monkeypatch):

@@ -154,7 +154,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
     setting = without_baselines(setting)
 
   largest, sizes = sizing.largest(config.listed, entry, _bare)
-  numbers = _worded(entry) | sizes
+  numbers = _worded(setting, entry) | sizes
   swept = *entry.grid, *numbers
 
   def make(strength, **others):
@@ -192,7 +192,7 @@ def _program(
 
 def _bare(entry: Entry) -> tuple:
   """All that an entry's programs depend on, except the number of points."""
-  words = _worded(entry)
+  words = _words(entry)
   options = {
       k: v for k, v in sizing.without(entry).items() if k not in words
   }
@@ -202,7 +202,24 @@ def _bare(entry: Entry) -> tuple:
   )
 
 
-def _worded(entry: Entry) -> dict[str, float]:
+def _worded(setting: Setting, entry: Entry) -> dict[str, float]:
+  """Argument -> the number that stands for its word in compiled programs."""
+  own = _words(entry)
+  method = defenses.REGISTRY.get(entry.defense)
+  if not own or not method.light:
+    return own
+  alike = [
+      _words(e) for e in entries(setting.config, setting.classes)
+      if _bare(e) == _bare(entry)
+  ] if target.kind() == 'cpu' and not setting.stream else []
+  return {
+      name: n for name, n in own.items()
+      if method.words[name][int(n)] not in method.light
+      or any(other[name] != n for other in alike)
+  }
+
+
+def _words(entry: Entry) -> dict[str, float]:
   """Argument -> index of its word, for options that are one of some words."""
   method = defenses.REGISTRY.get(entry.defense)
   found: dict[str, float] = {}
