@@ -192,6 +192,16 @@ def test_labels_that_are_no_classes_are_refused(y, message, tmp_path):
   assert one_line(error)
 
 
+def test_class_numbers_in_half_precision_are_read_without_a_warning(tmp_path):
+  y = np.array([0, 1] * 10, np.float16)
+  file = write_npz(tmp_path, x_train=np.ones((20, 2), np.float32), y_train=y)
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    table = data.load('npz', file)
+  assert table.classes == ('0', '1')
+  np.testing.assert_array_equal(table.labels, y)
+
+
 def test_labels_of_a_known_set_are_numbers(tmp_path):
   y = np.array(['1', '2'] * 10)
   write_npz(tmp_path, 'mnist', x_train=images(20), y_train=y)

@@ -77,7 +77,8 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
     )
   columns = range(features.shape[1]) if tabular else ()
   if labels.dtype.kind == 'f':
-    if (values != np.round(values)).any() or abs(values).max() >= 2**53:
+    largest = float(abs(values).max())  # As float16 2**53 would overflow.
+    if (values != np.round(values)).any() or largest >= 2**53:
       raise ValueError(
           f'{file}: labels must be whole numbers or words, because they are'
           f' classes; there are {listing(values)}.'
