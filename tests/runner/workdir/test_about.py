@@ -3,6 +3,7 @@ import dataclasses
 import json
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -121,6 +122,15 @@ def test_who_looks_again_has_trained_nothing(tmp_path):
   os.utime(tmp_path / about.FILE, (0, 0))  # Something was trained since.
   about.write(tmp_path, Config(), TABLE, ['launch.py', '--third'])
   assert '--third' in about.read(tmp_path)['command']
+
+
+def test_a_file_from_the_future_is_not_newer_than_all_results(tmp_path):
+  """A clock went wrong, and more seeds were trained since it was set right."""
+  fake_results.make(tmp_path, seeds=2, defenses=('none',))
+  about.write(tmp_path, Config(), TABLE, ['launch.py', '--first'])
+  os.utime(tmp_path / about.FILE, (time.time() + 1e6,) * 2)
+  about.write(tmp_path, Config(), TABLE, ['launch.py', '--second'])
+  assert '--second' in about.read(tmp_path)['command']
 
 
 def test_who_looks_with_other_versions_has_trained_nothing(tmp_path):

@@ -42,12 +42,46 @@ def test_who_is_alone_is_not_joined(tmp_path, monkeypatch):
         pass
 
 
+def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
+    tmp_path, monkeypatch
+):
+  """Where file systems have no locks, filelock's file outlives its process."""
+  monkeypatch.setattr(meeting, '_LOOKED_AT', 0.1)
+  with meeting.among(tmp_path, SECOND):
+    file = meeting._file(tmp_path, SECOND)
+    for content, said in ('4242\nnode17\n', f'delete {file}.'), ('', '_id.'):
+      file.write_text(content)
+      with pytest.raises(UserError) as error:
+        with meeting.among(tmp_path, SECOND):
+          pass
+      told = str(error.value)
+      assert told.endswith(said) and len(told.splitlines()) == 2
+      assert ('process 4242 on node17' in told) == bool(content)
+  with meeting.among(tmp_path, Share()):
+    (tmp_path / '.lock').write_text('4242\nnode17\n')
+    with pytest.raises(UserError, match=r'on node17 .*delete .*\.lock\.$'):
+      with disk.alone(tmp_path):
+        pass
+
+
 def test_looking_at_a_lock_keeps_nobody_out(tmp_path):
   file = meeting._file(tmp_path, SECOND)
   assert not meeting._held(file) and not file.exists()
   with meeting.among(tmp_path, SECOND):
     assert meeting._held(file)
   assert not meeting._held(file)
+
+
+def test_a_lock_that_cannot_be_looked_at_is_told(tmp_path):
+  """As another user's, or a folder; not by a traceback after hours."""
+  file = meeting._file(tmp_path, SECOND)
+  file.mkdir()
+  with pytest.raises(UserError, match='Cannot write to') as error:
+    meeting.await_others(tmp_path, FIRST, lambda other: 1, lambda: False)
+  assert file.name in str(error.value)
+  with pytest.raises(UserError, match='Cannot write to'):
+    with meeting.among(tmp_path, Share()):
+      pass
 
 
 def test_without_a_common_folder_nobody_waits_for_ever(

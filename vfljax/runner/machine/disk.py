@@ -57,12 +57,30 @@ def alone(path: str | os.PathLike, seconds: float = 0) -> Iterator[None]:
     except filelock.Timeout:
       raise UserError(
           f'Another process is running in {place}.\nWait until it is done, or '
-          'choose another --workdir.'
+          f'choose another --workdir.{left_over(place / ".lock")}'
       ) from None
   try:
     yield
   finally:
     lock.release()
+
+
+def left_over(lock: Path) -> str:
+  """What to do about a lock that a dead process may have left, or ''.
+
+  A lock of the operating system is an empty file and ends with its process.
+  Where the file system has none (Lustre without flock), filelock writes process
+  and machine into the file. From another machine it cannot see whether that
+  process lives.
+  """
+  with contextlib.suppress(OSError, ValueError):
+    said = lock.read_text('utf-8').split()
+    if len(said) > 1:
+      return (
+          f' If process {said[0]} on {said[1]} has ended without removing its '
+          f'lock, delete {lock}.'
+      )
+  return ''
 
 
 def write_text(file: Path, text: str, flag: str = '--workdir') -> None:

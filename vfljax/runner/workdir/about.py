@@ -10,6 +10,7 @@ import json
 import os
 from pathlib import Path
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,8 @@ def write(
   """Writes about.json into a finished work directory.
 
   A file that is newer than all results stays: a command that only looks at the
-  results again did not make them.
+  results again did not make them. One from the future says nothing of that, as
+  a clock that was wrong has left it.
 
   Args:
     work: The work directory.
@@ -46,7 +48,7 @@ def write(
   made = max(
       (p.stat().st_mtime for p in (work / 'parts').glob('*.json')), default=0
   )
-  if read(work) and (work / FILE).stat().st_mtime >= made:
+  if read(work) and made <= (work / FILE).stat().st_mtime <= time.time():
     return
   day = datetime.date.fromtimestamp(made) if made else datetime.date.today()
   said = of_run(config, table, argv) | dict(date=day.isoformat())

@@ -51,7 +51,7 @@ def among(path: Path, share: Share) -> Iterator[None]:
       except filelock.Timeout:
         raise UserError(
             f'There is a {share} in {path} already.\nGive each process its own '
-            '--process_id.'
+            f'--process_id.{disk.left_over(_file(path, share))}'
         ) from None
   try:
     yield
@@ -147,13 +147,19 @@ def _file(path: Path, share: Share) -> Path:
 
 
 def _held(file: Path) -> bool:
-  """Whether a process holds this lock."""
+  """Whether a process holds this lock.
+
+  Raises:
+    UserError: if that cannot be found out.
+  """
   if not file.exists():
     return False
   lock = filelock.FileLock(file)
-  try:
-    lock.acquire(blocking=False)
-  except filelock.Timeout:
-    return True
+  # It may be another user's, or on a server that does not answer for a moment.
+  with disk.writing(file.parent):
+    try:
+      lock.acquire(blocking=False)
+    except filelock.Timeout:
+      return True
   lock.release()
   return False
