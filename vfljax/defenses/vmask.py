@@ -142,15 +142,12 @@ def vmask(
 
 def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
   _check_start(rule, spec, isinstance(key, Tracer))
-  masked = tuple(
-      jnp.asarray(_start(rule, spec, k))
-      for k in range(1, len(spec.bottoms) + 1)
-  )
+  parties = range(1, len(spec.bottoms) + 1)
+  masked = tuple(jnp.asarray(_start(rule, spec, k)) for k in parties)
   nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
   zeros = tuple(jnp.zeros((), jnp.float32) for _ in masked)
   return slots(spec, state=Memory(
-      masked, _shifted(key, nothing, masked, rule.noise),
-      spec.bottoms,
+      masked, _shifted(key, nothing, masked, rule.noise), spec.bottoms,
       tuple(jnp.zeros(len(m), jnp.float32) for m in masked), zeros, zeros,
       jnp.zeros((), jnp.int32),
   ))
@@ -163,12 +160,10 @@ def _bottom(state: Memory, k: int, net: Net) -> Net:
 
 def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
   state = _counted(state)
-  if not rule.shadowed:
-    return state
   select = partial(_select, rule, key=key, holdings=holdings)
-  if not isinstance(rule.hides_all, Tracer):
-    return select(state)
-  return lax.cond(rule.hides_all, lambda state: state, select, state)
+  if isinstance(rule.hides_all, Tracer):
+    return lax.cond(rule.hides_all, lambda state: state, select, state)
+  return state if rule.hides_all else select(state)
 
 
 def _select(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:

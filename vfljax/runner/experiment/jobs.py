@@ -205,9 +205,9 @@ def _bare(entry: Entry) -> tuple:
 def _worded(setting: Setting, entry: Entry) -> dict[str, float]:
   """Argument -> the number that stands for its word in compiled programs."""
   own = _words(entry)
-  method = defenses.REGISTRY.get(entry.defense)
-  if not own or not method.light:
+  if not own:
     return own
+  method = defenses.REGISTRY[entry.defense]
   alike = [
       _words(e) for e in entries(setting.config, setting.classes)
       if _bare(e) == _bare(entry)
