@@ -298,7 +298,7 @@ def test_where_all_layers_are_hidden_an_epoch_only_counts():
   assert int(after.epochs) == 2 and vmask.facts(after)['mask_ratio'] == 1
   chex.assert_trees_all_equal(after.offset, memory.offset)
   assert vmask.facts(after)['masked'] == 1
-  chex.assert_trees_all_equal(after.shadows, memory.shadows)
+  assert not any(x.any() for x in jax.tree.leaves(after.shadows))
 
 
 def test_a_number_of_a_program_stands_for_each_selection():

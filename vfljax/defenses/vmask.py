@@ -50,7 +50,7 @@ class Memory(NamedTuple):
   Attributes:
     masked: bool [layers], hidden now.
     offset: Noise added so far to the bottom network's weights.
-    shadows: Weights of the shadows; none learns where all layers are hidden.
+    shadows: Weights of the shadows; zeros where all layers are hidden.
     norms: [layers] accumulated L1 norms of their gradients, or means.
     leakage: The simulated attacker's score at the last selection; 0 before.
     ratio: Share of layers hidden, averaged over the epochs played.
@@ -142,12 +142,13 @@ def vmask(
 
 def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
   _check_start(rule, spec, isinstance(key, Tracer))
-  parties = range(1, len(spec.bottoms) + 1)
-  masked = tuple(jnp.asarray(_start(rule, spec, k)) for k in parties)
+  count = len(spec.bottoms) + 1
+  masked = tuple(jnp.asarray(_start(rule, spec, k)) for k in range(1, count))
   nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
   zeros = tuple(jnp.zeros((), jnp.float32) for _ in masked)
   return slots(spec, state=Memory(
-      masked, _shifted(key, nothing, masked, rule.noise), spec.bottoms,
+      masked, _shifted(key, nothing, masked, rule.noise),
+      jax.tree.map(partial(jnp.where, rule.hides_all), nothing, spec.bottoms),
       tuple(jnp.zeros(len(m), jnp.float32) for m in masked), zeros, zeros,
       jnp.zeros((), jnp.int32),
   ))
@@ -193,7 +194,6 @@ def _selected(
   """Passive party k's layers to hide from now on, and the leakage then."""
   aux: Batch = holdings.auxiliary  # pyright: ignore
   params = state.shadows[k - 1]
-
   k_known, key = jax.random.split(key)
   known = shadow.known_samples(k_known, rule.attacker, aux.labels)
 
