@@ -125,6 +125,12 @@ class Method:
           'Method: strengths must be a tuple of numbers, as in Method(factory, '
           f'(0.5, 1.0)); got {self.strengths!r}.'
       )
+    words = {word for some in self.words.values() for word in some}
+    if unknown := sorted(set(self.light) - words):
+      raise ValueError(
+          f'Method: light={self.light!r} names words of `words` that leave out '
+          f'work; {", ".join(unknown)} is none of: {", ".join(sorted(words))}.'
+      )
     object.__setattr__(self, 'strengths', tuple(self.strengths))
     # `inspect.signature` then shows the factory's arguments.
     object.__setattr__(self, '__signature__', inspect.signature(self.factory))

@@ -166,7 +166,8 @@ CASES = (
     Case(
         'vmask_table2', 'vmask/table2.py:tm',
         f'{MNIST} {BRIEF} data.limit=1000 auxiliary.samples=160 '
-        'attack.repeats=2 defenses=VMask,VMask-AS,VMask-RS,FedPass,KDk,dCor',
+        'attack.repeats=2 '
+        'defenses=VMask,VMask-AS,VMask-RS,VMask-ALLS,FedPass,KDk,dCor',
         old='vmask/table2.py',
     ),
     Case(

@@ -109,7 +109,7 @@ def vmask(
       'accumulative' adds to the layers already hidden (-AS), 'random' hides
       as many random layers as 'critical' would (-RS), and 'all' hides all
       (-ALLS), whatever the budget. They may also be given as 0 to 3, which
-      may be traced; then there must be auxiliary samples.
+      may be traced; there must be auxiliary samples if it is.
     among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced. VMask:
       0.01, which it calls a "standard variance".

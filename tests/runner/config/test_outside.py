@@ -318,6 +318,8 @@ def test_mistakes_take_two_lines(made, message, edited, tmp_path, capsys):
     ('data.REGISTRY["bad"] = lambda path: 0', 'data.Source(load'),
     ('attacks.REGISTRY["bad"] = 3', 'cannot run: make it'),
     ('Method(lambda s: Defense(), 0.5)', 'strengths must be a tuple of numb'),
+    ('Method(lambda how="few": Defense(), light=("all",))',
+     "light=('all',) names words of `words` that leave out work; all is none"),
     ('Method(3)', 'must have a function that returns a Defense; got 3'),
     ('nets.Network(lambda width=3, *, hidden: 0)',
      'Network: the argument hidden of <lambda> needs a default'),
