@@ -117,7 +117,8 @@ def test_a_number_of_a_program_stands_for_each_selection():
 
   @partial(jax.jit, static_argnums=1)
   def play(number, word=None):
-    defense = MASKED(0.4, number if word is None else word)
+    selection = number if word is None else word
+    defense = MASKED(0.4, selection, least=2)  # So that each is another.
     state = start(defense, auxiliary=data)
     own, *_ = (p.params for p in state.parties)
     held, memory = Holdings(federation(), own, data), state.defense
@@ -129,6 +130,7 @@ def test_a_number_of_a_program_stands_for_each_selection():
     chex.assert_trees_all_close(play(number), play(0, word), atol=1e-6)
   assert play(3).masked[0].all() and not play(3).norms[0].any()
   assert play(0).norms[0].any()
+  assert len({str(play(number).masked) for number in range(3)}) == 3
   together = jax.vmap(lambda i: play(i))(jnp.arange(4))
   chex.assert_trees_all_close(
       jax.tree.map(lambda x: x[3], together), play(3), atol=1e-6
@@ -360,5 +362,3 @@ def test_auxiliary_samples_leave_the_imagined_attacker_some(
   except ValueError as error:
     assert not enough and 'knows 2 auxiliary samples' in str(error)
     assert f'there are {", ".join(map(str, rows))} by class' in str(error)
-
-

@@ -9,6 +9,7 @@ import pytest
 from tests.devices import of_a_cpu
 from vfljax import defenses, target
 from vfljax.defense import Method, none
+from vfljax.completion import Schedule
 from vfljax.defenses.layer_selection import SELECTIONS
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import run
@@ -330,6 +331,7 @@ def test_numbers_of_rows_that_are_swept_are_their_own(results):
   np.testing.assert_allclose(high, fixed, atol=1e-3)
 
 
+@of_a_cpu
 def test_rows_that_differ_in_a_word_share_their_programs():
   """A word for which a number stands."""
   def row(label, **options):
@@ -354,15 +356,21 @@ def test_rows_that_differ_in_a_word_share_their_programs():
   assert everything['random'].labels == ('random',)
 
 
-@pytest.mark.parametrize('change', ['asked', 'one', 'batched', 'streamed'])
+@pytest.mark.parametrize('change', [
+    'asked', 'one', 'batched', 'streamed', 'rooms',
+])
 def test_a_light_word_shares_no_program_that_would_compute_more(
     monkeypatch, change
 ):
   """All layers hidden, where nobody chooses, or in a batch with who does."""
-  row = lambda selection: Entry(
-      'vmask', (0.9,), dict(selection=selection), selection
+  budgets = (0.9, 0.8) if change == 'rooms' else (0.9,)
+  row = lambda selection, budgets=(0.9,), **options: Entry(
+      'vmask', budgets, dict(selection=selection) | options, selection
   )
-  others = [] if change == 'one' else [row('critical'), row('random')]
+  imagined = Attacker(Schedule(6, 0, 6), draws=2)  # No size of `all`'s own.
+  others = [] if change == 'one' else [
+      row('critical', budgets), row('random', budgets, attacker=imagined)
+  ]
   given = config(
       listed=(Entry('none'), *others, row('all')), model=DEEP,
       auxiliary=AuxiliaryConfig(samples=16),
@@ -375,9 +383,37 @@ def test_a_light_word_shares_no_program_that_would_compute_more(
   everything = {job.entry.name: job for job in some}
   assert not everything['all'].others
   assert everything['all'].program == 'all'
-  numbers = [j.others for n, j in everything.items() if n in SELECTIONS]
-  expected = [dict(selection=(0,)), dict(selection=(2,))]
+  numbers = [
+      j.others['selection'] for n, j in everything.items() if n in SELECTIONS
+  ]
+  expected = [(0,) * len(budgets), (2,) * len(budgets)]
   assert numbers == ([] if change in ('asked', 'one') else expected)
+
+
+@pytest.mark.parametrize('others', [(), ('a',)])
+def test_light_words_alone_have_programs_of_their_own(monkeypatch, others):
+  """What a grid sweeps must not give the programs of two words one name."""
+  def method(scale, how='a'):
+    return none()._replace(facts=lambda state: dict(how=scale, was=how))
+
+  registered = Method(
+      method, (1.0,), words=dict(how=('a', 'b', 'c')), light=('b', 'c')
+  )
+  monkeypatch.setitem(defenses.REGISTRY, 'method', registered)
+  row = lambda how: Entry(
+      'method', (), dict(how=how), how, grid=dict(scale=(1.0, 2.0))
+  )
+  given = config(listed=(Entry('none'), *map(row, (*others, 'b', 'c'))))
+  everything = {job.entry.name: job for job in found(given)}
+  told = {
+      n: (j.program, 'how' in j.others) for n, j in everything.items()
+      if n in ('a', 'b', 'c')
+  }
+  if others and target.kind() == 'cpu':
+    assert set(told.values()) == {('a, 2 of scale, how', True)}
+  else:
+    assert told['b'] == ('b, 2 of scale', False)
+    assert told['c'] == ('c, 2 of scale', False)
 
 
 def test_an_argument_called_which_is_a_defenses_own(monkeypatch):

@@ -1,6 +1,7 @@
 """Several processes in one work directory: who gets in, and who is awaited."""
 import time
 
+import filelock
 import pytest
 
 from tests.processes import names, start
@@ -47,21 +48,20 @@ def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
 ):
   """Where file systems have no locks, filelock's file outlives its process."""
   monkeypatch.setattr(meeting, '_LOOKED_AT', 0.1)
-  with meeting.among(tmp_path, SECOND):
-    file = meeting._file(tmp_path, SECOND)
-    for content, said in ('4242\nnode17\n', f'delete {file}.'), ('', '_id.'):
-      file.write_text(content)
-      with pytest.raises(UserError) as error:
-        with meeting.among(tmp_path, SECOND):
-          pass
-      told = str(error.value)
-      assert told.endswith(said) and len(told.splitlines()) == 2
-      assert ('process 4242 on node17' in told) == bool(content)
-  with meeting.among(tmp_path, Share()):
-    (tmp_path / '.lock').write_text('4242\nnode17\n')
-    with pytest.raises(UserError, match=r'on node17 .*delete .*\.lock\.$'):
-      with disk.alone(tmp_path):
+  monkeypatch.setattr(filelock, 'FileLock', filelock.SoftFileLock)
+  file = meeting._file(tmp_path, SECOND)
+  for content, said in ('4242\nnode17\n', f'delete {file}.'), ('', '_id.'):
+    file.write_text(content)
+    with pytest.raises(UserError) as error:
+      with meeting.among(tmp_path, SECOND):
         pass
+    told = str(error.value)
+    assert told.endswith(said) and len(told.splitlines()) == 2
+    assert ('process 4242 on node17' in told) == bool(content)
+  (tmp_path / '.lock').write_text('4242\nnode17\n')
+  with pytest.raises(UserError, match=r'on node17 .*delete .*\.lock\.$'):
+    with disk.alone(tmp_path):
+      pass
 
 
 def test_looking_at_a_lock_keeps_nobody_out(tmp_path):

@@ -4,7 +4,8 @@ A *job* is what is trained together: one defense at all its strengths, or a
 chunk of them, with a piece of the seeds. Each strength of a job is a *unit* of
 results.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -148,12 +149,13 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   )
   part = f'{chosen[0] + 1}-{chosen[-1] + 1} of {count}'
   some = f'/strengths {part}' if len(points) < count else ''
-  room = min(config.strengths_per_chunk or count, count)
+  room = _room(config, entry)
 
   if entry.name != 'none':  # Baselines are measured once, without a defense.
     setting = without_baselines(setting)
 
-  largest, sizes = sizing.largest(config.listed, entry, _bare)
+  bare = partial(_bare, setting)
+  largest, sizes = sizing.largest(config.listed, entry, bare)
   numbers = _worded(setting, entry) | sizes
   swept = *entry.grid, *numbers
 
@@ -167,7 +169,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
 
   return Job(
       entry.name + some + piece.tail, entry, tuple(s for s, _ in points), piece,
-      room, _program(config, entry, swept, room)
+      room, _program(setting, entry, swept, room)
       + (f', {piece.room} seeds' if setting.raised else ''), units,
       make, setting, labels,
       {k: tuple(g[k] for _, g in points) for k in entry.grid}
@@ -176,7 +178,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
 
 
 def _program(
-    config: Config, entry: Entry, swept: Sequence[str], room: int
+    setting: Setting, entry: Entry, swept: Sequence[str], room: int
 ) -> str:
   """The name of an entry's compiled programs.
 
@@ -186,13 +188,18 @@ def _program(
   """
   if not swept:
     return entry.name
-  alike = (e.name for e in config.listed if _bare(e) == _bare(entry))
+  bare = _bare(setting, entry)
+  alike = (e.name for e in setting.config.listed if _bare(setting, e) == bare)
   return f'{next(alike, entry.name)}, {room} of {", ".join(swept)}'
 
 
-def _bare(entry: Entry) -> tuple:
+def _bare(setting: Setting, entry: Entry) -> tuple:
   """All that an entry's programs depend on, except the number of points."""
-  words = _words(entry)
+  return _but(entry, _worded(setting, entry))
+
+
+def _but(entry: Entry, words: Collection[str]) -> tuple:
+  """The same, if those words are numbers in its programs."""
   options = {
       k: v for k, v in sizing.without(entry).items() if k not in words
   }
@@ -203,20 +210,34 @@ def _bare(entry: Entry) -> tuple:
 
 
 def _worded(setting: Setting, entry: Entry) -> dict[str, float]:
-  """Argument -> the number that stands for its word in compiled programs."""
+  """Argument -> the number that stands for its word in compiled programs.
+
+  A light word has one only beside a row that runs the same program with another
+  word, and if the trainings of a call run one by one.
+  """
   own = _words(entry)
-  if not own:
+  if not any(_is_light(entry, *each) for each in own.items()):
     return own
-  method = defenses.REGISTRY[entry.defense]
   alike = [
-      _words(e) for e in entries(setting.config, setting.classes)
-      if _bare(e) == _bare(entry)
+      e for e in entries(setting.config, setting.classes)
+      if _but(e, _words(e)) == _but(entry, own)
+      and _room(setting.config, e) == _room(setting.config, entry)
   ] if target.kind() == 'cpu' and not setting.stream else []
   return {
-      name: n for name, n in own.items()
-      if method.words[name][int(n)] not in method.light
-      or any(other[name] != n for other in alike)
+      name: n for name, n in own.items() if not _is_light(entry, name, n)
+      or any(not _is_light(e, name, _words(e)[name]) for e in alike)
   }
+
+
+def _is_light(entry: Entry, name: str, number: float) -> bool:
+  method = defenses.REGISTRY[entry.defense]
+  return method.words[name][int(number)] in method.light
+
+
+def _room(config: Config, entry: Entry) -> int:
+  """How many points an entry's programs take."""
+  count = len(grid(entry)) * len(entry.strengths or (None,))
+  return min(config.strengths_per_chunk or count, count)
 
 
 def _words(entry: Entry) -> dict[str, float]:

@@ -78,7 +78,7 @@ def left_over(lock: Path) -> str:
     if len(said) > 1:
       return (
           f' If process {said[0]} on {said[1]} has ended without removing its '
-          f'lock, delete {lock}.'
+          f'lock, and nobody else runs there, delete {lock}.'
       )
   return ''
 

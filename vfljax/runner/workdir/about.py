@@ -48,7 +48,8 @@ def write(
   made = max(
       (p.stat().st_mtime for p in (work / 'parts').glob('*.json')), default=0
   )
-  if read(work) and made <= (work / FILE).stat().st_mtime <= time.time():
+  soon = time.time() + 86400  # A file server's clock may be ahead.
+  if read(work) and made <= (work / FILE).stat().st_mtime <= soon:
     return
   day = datetime.date.fromtimestamp(made) if made else datetime.date.today()
   said = of_run(config, table, argv) | dict(date=day.isoformat())

@@ -152,11 +152,11 @@ def _held(file: Path) -> bool:
   Raises:
     UserError: if that cannot be found out.
   """
-  if not file.exists():
-    return False
   lock = filelock.FileLock(file)
   # It may be another user's, or on a server that does not answer for a moment.
   with disk.writing(file.parent):
+    if not file.exists():
+      return False
     try:
       lock.acquire(blocking=False)
     except filelock.Timeout:
