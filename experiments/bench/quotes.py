@@ -187,10 +187,50 @@ def _rounds() -> dict[str, float]:
   }
 
 
+def compiling() -> str:
+  """The configurations that compile longest, of `compiling_papers.json`."""
+  rows = [
+      [f'`{name.removeprefix("experiments/")}`', str(len(seconds)),
+       f'{sum(seconds):.0f}', f'{sum(seconds) / len(seconds):.1f}']
+      for name, seconds in _compiled()[:8]
+  ]
+  head = 'configuration', 'entries', 'seconds', 'an entry'
+  return evidence.markdown(head, rows)
+
+
+def compiling_measured() -> str:
+  """How many of the papers' configurations have their samples here."""
+  return str(len(_compiled()))
+
+
+def compiling_lacking() -> str:
+  """How many have not."""
+  return str(len(_read('compiling_papers')['configs']) - len(_compiled()))
+
+
+def compiling_over() -> str:
+  """How many of them take more seconds an entry than any should."""
+  limit = _read('compiling_papers')['limit']
+  return str(sum(sum(s) / len(s) > limit for _, s in _compiled()))
+
+
+def _compiled() -> list[tuple[str, list[float]]]:
+  """(configuration, seconds of each entry), most seconds an entry first."""
+  found = [
+      (name, [entry['seconds'] for entry in one['here']['entries']])
+      for name, one in _read('compiling_papers')['configs'].items()
+      if 'entries' in one['here']
+  ]
+  return sorted(found, key=lambda x: -sum(x[1]) / len(x[1]))
+
+
 TABLES: dict[str, Table] = dict(
     speed=speed, waiting=waiting, models=models, gpu=gpu, gpu_peers=gpu_peers,
+    compiling=compiling,
 )
 NUMBERS: dict[str, Table] = dict(
     gpu_seeds=gpu_seeds, gpu_compiling=gpu_compiling, gpu_twice=gpu_twice,
     gpu_defenses=gpu_defenses, gpu_ratios=gpu_ratios,
+    compiling_measured=compiling_measured, compiling_over=compiling_over,
+    compiling_lacking=compiling_lacking,
 )

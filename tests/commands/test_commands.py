@@ -131,6 +131,9 @@ def test_runs_without_an_attack_say_so_instead_of_an_empty_table(
     (['export', '{}', '--to='], 'names no format; there are csv, parquet'),
     (['export', '{}', '--to=,'], 'names no format; there are csv, parquet'),
     (['merge', '{}'], 'required: --to'),
+    (['compare', '{}', '--t=x'], "argument '--t=x' (did you mean --to?)."),
+    (['advise', '{}', '--budge=0.123456789'], 'did you mean --budget?'),
+    (['export', '{}', '--zzzzzzz', '--to=csv'], "argument '--zzzzzzz'."),
 ])
 def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   made(tmp_path, [NONE])

@@ -79,7 +79,7 @@ def test_each_runs_once_and_one_report_is_of_all(
   busy = tmp_path / 'grid' / found['2'].name.replace('known=2', 'known=4')
   with disk.alone(busy):
     code, said, error = start('--over', 'attack.known=2,3,4')
-  assert code == 2 and '1 of 3 experiments are not finished' in error
+  assert code == 2 and 'Of 3 experiments, 1 could not be finished' in error
   assert 'Another process' in error and len(error.splitlines()) == 2
   assert '3 experiments, 2 of them done.' in said and 'grid.html' in said
   code, said, _ = start('--over', 'attack.known=2,3,4')
@@ -178,7 +178,7 @@ def test_code_that_ends_the_program_is_not_finished(
 
   monkeypatch.setattr(point, 'play', play)
   code, said, error = start('--over', 'seeds=1,2')
-  assert code == 2 and '2 of 2 experiments are not finished' in error
+  assert code == 2 and 'Of 2 experiments, 2 could not be finished' in error
   assert 'SystemExit: 0\n' in error and 'Not finished: KeyError: 3\n' in said
 
 

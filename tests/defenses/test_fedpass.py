@@ -135,6 +135,38 @@ def test_the_side_says_whose_networks_have_passports(side):
   assert has == (side != 'passive')
 
 
+@pytest.mark.parametrize('side', fedpass.NUMBERED)
+def test_a_number_for_a_side_trains_as_its_word(side):
+  """From the same weights; a passive party also reads the same ones."""
+  def trained(side):
+    defense = fedpass.fedpass(side=side)
+    before, after, played = play(defense)
+    read = defense.expose(
+        after.defense, KEY, 1, after.parties[1].params['bottom']
+    )
+    weights = [[p.params for p in s.parties] for s in (before, after)]
+    return weights, read, played.messages, played.loss
+
+  number = jnp.asarray(float(fedpass.NUMBERED.index(side)))
+  jax.tree.map(
+      functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6),
+      jax.jit(trained)(number), trained(side),
+  )
+
+
+def test_sealed_weights_have_the_types_of_the_networks():
+  layer = dict(kernel=jnp.ones((3, 2), jnp.bfloat16), bias=jnp.ones(2))
+  keys = dict.fromkeys(('scale_key', 'bias_key'), jnp.ones((1, 3)))
+  for side in fedpass.NUMBERED:
+    defense = fedpass.fedpass(side=jnp.asarray(fedpass.NUMBERED.index(side)))
+    read = defense.expose((dict(fc=keys),), KEY, 1, dict(fc=layer))['fc']
+    # tanh(3 + 1) is nearly 1: the scale hardly moves, the shift is added.
+    np.testing.assert_allclose(
+        read['bias'], 2 * np.tanh(4) if side == 'both' else 1, rtol=1e-3
+    )
+    assert read['kernel'].dtype == jnp.bfloat16
+
+
 def test_a_convolutions_passport_is_a_window():
   """Its mean output on an image of one pixel repeated, away from the edge."""
   x = jnp.zeros((2, 16, 16, 1))
@@ -325,7 +357,8 @@ def test_a_top_network_without_a_place_for_passports(side, top):
 
 @pytest.mark.parametrize('arguments, message', [
     (dict(variance=-1), 'variance'), (dict(mean=float('nan')), 'mean'),
-    (dict(side='top'), 'side'), (dict(hidden=0), 'hidden'),
+    (dict(side='top'), 'side'), (dict(side=2), 'side'),
+    (dict(hidden=0), 'hidden'),
 ])
 def test_bad_arguments_of_fedpass(arguments, message):
   with pytest.raises(ValueError, match=f'fedpass_cut: {message}'):

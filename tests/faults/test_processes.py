@@ -18,7 +18,7 @@ def test_the_first_is_killed_and_another_number_goes_on(tmp_path):
   assert names(place) == [f'none@seeds{i}-{i}.json' for i in (0, 2, 3)]
   lonely = start(place, '--num_processes=4', '--process_id=0', patience=1)
   said, _ = lonely.communicate(timeout=300)
-  assert lonely.returncode == 2 and '1 results of process 1 of 4' in said
+  assert lonely.returncode == 2 and '1 result of process 1 of 4' in said
   alone, one = start(place), start(tmp_path / 'one')
   for process in alone, one:
     said, _ = process.communicate(timeout=300)

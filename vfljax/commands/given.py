@@ -1,11 +1,12 @@
 """A command's inputs: its arguments, and finished work directories."""
 import argparse
 from collections.abc import Sequence
+import difflib
 import os
 from pathlib import Path
 import re
 import shlex
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from vfljax.runner import variants
 from vfljax.runner.errors import UserError
@@ -16,7 +17,21 @@ AsWritten = argparse.RawDescriptionHelpFormatter
 
 
 class Parser(argparse.ArgumentParser):
-  """A parser whose errors are `UserError`s: a line or two, exit code 2."""
+  """A parser whose errors are `UserError`s: a line or two, exit code 2.
+
+  Arguments are not to be shortened: a later version may have two that begin so.
+  """
+
+  def __init__(self, **options: Any):
+    super().__init__(allow_abbrev=False, **options)
+
+  def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    return self._without_odd(self.parse_known_args(args, namespace))
+
+  def parse_intermixed_args(
+      self, args: Any = None, namespace: Any = None
+  ) -> Any:
+    return self._without_odd(self.parse_known_intermixed_args(args, namespace))
 
   def error(self, message: str) -> NoReturn:
     usage = ' '.join(self.format_usage().split())
@@ -38,10 +53,23 @@ class Parser(argparse.ArgumentParser):
     )
     if odd:
       raise UserError(
-          f'{self.prog}: unknown argument {odd[0]!r}.\nFields of a config are '
-          'set like --config.seeds=10; --help shows what else there is.'
+          f'{self.prog}: unknown argument {odd[0]!r}{self._meant(odd[0])}.\n'
+          'Fields of a config are set like --config.seeds=10; --help shows '
+          'what else there is.'
       )
     return asked, fields
+
+  def _without_odd(self, parsed: tuple[Any, list[str]]) -> Any:
+    asked, odd = parsed
+    if odd:
+      self.error(f'unknown argument {odd[0]!r}{self._meant(odd[0])}')
+    return asked
+
+  def _meant(self, word: str) -> str:
+    known = [name for action in self._actions for name in action.option_strings]
+    typed = word.partition('=')[0]
+    close = difflib.get_close_matches(typed, known, n=1, cutoff=0.75)
+    return f' (did you mean {close[0]}?)' if close else ''
 
   def _check_values(self, argv: Sequence[str]) -> None:
     """Refuses '--config.seeds 10', whose number would be taken for a file."""

@@ -75,9 +75,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   if failed:
     name, why = next(iter(failed.items()))
     raise UserError(
-        f'{len(failed)} of {len(found)} experiments are not finished, for one '
-        f'{name}: {why.partition(chr(10))[0]}\nThe same command continues '
-        'them.'
+        f'Of {count}, {len(failed)} could not be finished, for one {name}: '
+        f'{why.partition(chr(10))[0]}\nThe same command continues.'
     )
   return 0
 
@@ -144,7 +143,7 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     UserError: for an argument that is neither.
   """
   parser = given.Parser(
-      prog='vfljax grid', description=__doc__, allow_abbrev=False,
+      prog='vfljax grid', description=__doc__,
       formatter_class=given.AsWritten,
   )
   parser.add_argument('config', nargs='+', help='config files, with variants')

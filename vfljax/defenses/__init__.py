@@ -26,7 +26,10 @@ REGISTRY: dict[str, Method] = dict(
     dp_gaussian=Method(dp_gaussian.dp_gaussian, (0.0001, 0.001, 0.01, 0.1)),
     dp_laplace=Method(dp_laplace.dp_laplace, (0.0001, 0.001, 0.01, 0.1)),
     dp_weights=Method(dp_weights.dp_weights, (0.1, 1, 10)),
-    fedpass=Method(fedpass.fedpass, (0.5, 2)),
+    fedpass=Method(
+        fedpass.fedpass, (0.5, 2), words=dict(side=fedpass.NUMBERED),
+        light=('active',),
+    ),
     fedpass_cut=Method(fedpass_cut.fedpass_cut, (0.5, 2)),
     gafm=Method(gafm.gafm, (0.05, 0.1, 0.2, 0.3, 0.5), binary=True),
     gradient_compression=Method(

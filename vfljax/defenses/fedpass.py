@@ -20,7 +20,9 @@ weights (`sealed`). A passive party that attacks has its own passports, and so
 these weights (`expose`). A layer without a bias cannot be shifted by b and
 stays as it is; a normalization behind a layer undoes both.
 """
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import jax
 from jax import lax
@@ -34,9 +36,13 @@ from vfljax.nets import named_layers
 from vfljax.numerics import along_last
 from vfljax.types import Array, Key, Net, Params
 
+# The sides for which an index here may stand. Their active parties' networks
+# are alike; that for 'passive' has no place for passports.
+NUMBERED = passports.SIDES[:2]
+
 
 def fedpass(
-    variance=0.5, mean=-1.0, side: str = 'both', *,
+    variance=0.5, mean=-1.0, side: Any = 'both', *,
     among: tuple[str, ...] = (), spread: bool = False,
 ) -> Defense:
   """Passports in the parties' networks.
@@ -47,7 +53,9 @@ def fedpass(
     variance: Of the passports' normal distribution, 0 or more; may be traced.
       VMask: 0.5.
     mean: Of that distribution; may be traced. VMask: -1.
-    side: Who has passports: 'both', 'active' or 'passive'.
+    side: Who has passports: 'both', 'active' or 'passive'. Also an index into
+      `NUMBERED`, which may be traced; with it, passports are drawn and kept for
+      the bottom networks that do not use them, too.
     among: Names of the bottom networks' layers that have passports
       (`named_layers.names`); all if empty.
     spread: Each coordinate of a passport has a mean of its own, uniform between
@@ -59,7 +67,10 @@ def fedpass(
       a bottom network's weights have no named layers, or if the active party
       should have passports and its top has no layer with a kernel and a bias.
   """
-  passport = passports.drawer('fedpass', variance, mean, side, spread)
+  passport = passports.drawer(
+      'fedpass', variance, mean, side, spread, range(len(NUMBERED))
+  )
+  seal = _sealing(side)
 
   def init(key, spec):
     return slots(spec, state=tuple(
@@ -69,16 +80,25 @@ def fedpass(
     ))
 
   def bottom(state, k, net):
-    return nets.with_weights(net, lambda params: sealed(params, state[k - 1]))
+    return nets.with_weights(net, lambda params: seal(params, state[k - 1]))
 
   def expose(state, key, k, weights):
     del key
-    return sealed(weights, state[k - 1])
+    return seal(weights, state[k - 1])
 
-  return passports.one_sided(Defense(
+  both = Defense(
       init=init, bottom=bottom, top=lambda net: stamped(net, passport),
       expose=expose, lent=lambda state, k: state[k - 1],
-  ), side)
+  )
+  return passports.one_sided(both, side) if isinstance(side, str) else both
+
+
+def _sealing(side: Any) -> Callable[[Params, Params], Params]:
+  """`sealed` for bottom networks; of a number, only if it stands for 'both'."""
+  if isinstance(side, str):
+    return sealed
+  below = side == NUMBERED.index('both')
+  return partial(lax.cond, below, sealed, lambda params, keys: params)
 
 
 def stamped(net: Net, passport: Passport) -> Net:
@@ -121,6 +141,8 @@ def drawn(
 def sealed(params: Params, keys: Params) -> Params:
   """The weights with which a plain network computes what passport layers do.
 
+  They have the types of the network's.
+
   Args:
     params: The network's.
     keys: {layer: {'scale_key', 'bias_key'}}, each [m, ...]: m inputs of the
@@ -133,7 +155,11 @@ def sealed(params: Params, keys: Params) -> Params:
     scale = jnp.tanh(own_mean(own, pair['scale_key']))
     shift = jnp.tanh(own_mean(own, pair['bias_key']))
     kernel = own['kernel'] * along_last(scale, own['kernel'])
-    new[name] = dict(kernel=kernel, bias=own['bias'] * scale + shift)
+    bias = own['bias'] * scale + shift
+    new[name] = dict(
+        kernel=kernel.astype(own['kernel'].dtype),
+        bias=bias.astype(own['bias'].dtype),
+    )
   return named_layers.replace(params, new)
 
 

@@ -5,10 +5,12 @@ where s and b are the layer's own outputs for p_s and p_b (FedPass, Gu et al.
 2023; VMask, section V-A). A layer's bias c is scaled with its output:
 tanh(s) * (W x + c) + tanh(b). Shared by `fedpass` and `fedpass_cut`.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import jax
+from jax.core import Tracer
 import jax.numpy as jnp
 
 from vfljax import check
@@ -19,8 +21,14 @@ Passport = Callable[[Key, tuple[int, ...]], Array]
 SIDES = ('both', 'active', 'passive')
 
 
-def drawer(name: str, variance, mean, side: str, spread: bool) -> Passport:
+def drawer(
+    name: str, variance, mean, side: Any, spread: bool,
+    numbers: Sequence[int] = (),
+) -> Passport:
   """Checks the arguments of the defense `name`: (key, shape) -> a passport.
+
+  Args:
+    numbers: Those that may stand for a side; they may be traced.
 
   Raises:
     ValueError: if one of them is out of its range.
@@ -29,7 +37,8 @@ def drawer(name: str, variance, mean, side: str, spread: bool) -> Passport:
   check.inside(
       f'{name}: mean', mean, -jnp.inf, jnp.inf, open_low=True, open_high=True
   )
-  check.one_of(f'{name}: side', side, SIDES)
+  if not (numbers and isinstance(side, Tracer)):
+    check.one_of(f'{name}: side', side, (*SIDES, *numbers))
   return partial(draw, mean=mean, variance=variance, spread=spread)
 
 

@@ -356,6 +356,28 @@ def test_rows_that_differ_in_a_word_share_their_programs():
   assert everything['random'].labels == ('random',)
 
 
+@of_a_cpu
+def test_sides_whose_networks_have_the_same_places_share_their_programs(
+    monkeypatch
+):
+  """For passports at the active party, and at both, not at the passive."""
+  row = lambda label, **options: Entry('fedpass', (0.5,), options, label)
+  listed = (
+      Entry('none'), row('active', side='active'), row('both'),
+      row('passive', side='passive'), row('other', side='active', spread=True),
+  )
+  everything = {job.entry.name: job for job in found(config(listed=listed))}
+  programs = {name: job.program for name, job in everything.items()}
+  assert programs['active'] == programs['both'] == 'active, 1 of side'
+  assert programs['passive'] == 'passive' and programs['other'] == 'other'
+  numbers = [everything[n].others['side'] for n in ('active', 'both')]
+  assert numbers == [(1,), (0,)] and not everything['passive'].others
+  # An accelerator would compute for the former what it leaves out.
+  monkeypatch.setattr(target, 'kind', lambda: 'gpu')
+  there = {job.entry.name: job for job in found(config(listed=listed))}
+  assert there['active'].program == 'active'
+
+
 @pytest.mark.parametrize('change', [
     'asked', 'one', 'batched', 'streamed', 'rooms',
 ])

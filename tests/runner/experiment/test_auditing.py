@@ -4,7 +4,7 @@ import json
 import jax.numpy as jnp
 import pytest
 
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.attack import recipe
 from vfljax.attacks import REGISTRY
 from vfljax.defense import Defense, Method
@@ -106,6 +106,28 @@ def test_of_a_job_its_own_federation_is_looked_at(remainder):
   assert own['made_anew_of'] == []
   # As it will be read again.
   assert json.loads(parts.dumps(parts.plain(own)))['samples'] == 50
+
+
+def test_a_row_borrows_what_its_own_word_says():
+  """And not what the program has that it shares with a row of another word."""
+  rows = [
+      Entry('fedpass', (0.5,), dict(side=side), side)
+      for side in ('active', 'both')
+  ]
+  config = Config(
+      attacks='', seeds=1, listed=(Entry('none'), *rows),
+      data=DataConfig('breast_cancer'),
+  )
+  setting = checks.make(config, load_data(config.data))
+  told = {
+      job.entry.name: (auditing.of_job(job)['borrowers'], job.others)
+      for job in jobs.jobs(setting) if job.entry in rows
+  }
+  shared = target.kind() == 'cpu'
+  assert told == dict(
+      active=([], dict(side=(1,)) if shared else {}),
+      both=([1], dict(side=(0,))),
+  )
 
 
 def test_nothing_is_computed_nor_kept_of_what_is_no_federation(monkeypatch):

@@ -1,5 +1,9 @@
 """Several processes in one work directory: who gets in, and who is awaited."""
+import errno
+import itertools
 import time
+import types
+from unittest import mock
 
 import filelock
 import pytest
@@ -44,7 +48,7 @@ def test_who_is_alone_is_not_joined(tmp_path, monkeypatch):
 
 
 def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, capsys
 ):
   """Where file systems have no locks, filelock's file outlives its process."""
   monkeypatch.setattr(meeting, '_LOOKED_AT', 0.1)
@@ -58,6 +62,13 @@ def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
     told = str(error.value)
     assert told.endswith(said) and len(told.splitlines()) == 2
     assert ('process 4242 on node17' in told) == bool(content)
+    with pytest.raises(UserError, match='Process 1 of 2 is') as error:
+      with meeting.among(tmp_path, Share()):
+        pass
+    assert ('delete' in str(error.value)) == bool(content)
+    once = mock.Mock(side_effect=[False, True])
+    meeting.await_others(tmp_path, FIRST, lambda other: 1, once)
+    assert ('delete' in capsys.readouterr().out) == bool(content)
   (tmp_path / '.lock').write_text('4242\nnode17\n')
   with pytest.raises(UserError, match=r'on node17 .*delete .*\.lock\.$'):
     with disk.alone(tmp_path):
@@ -72,13 +83,19 @@ def test_looking_at_a_lock_keeps_nobody_out(tmp_path):
   assert not meeting._held(file)
 
 
-def test_a_lock_that_cannot_be_looked_at_is_told(tmp_path):
+def test_a_lock_that_cannot_be_looked_at_is_told(
+    tmp_path, monkeypatch, capsys
+):
   """As another user's, or a folder; not by a traceback after hours."""
+  monkeypatch.setattr(meeting, 'PATIENCE', 0.05)
+  monkeypatch.setattr(meeting, '_LOOK', 0.01)
   file = meeting._file(tmp_path, SECOND)
   file.mkdir()
   with pytest.raises(UserError, match='Cannot write to') as error:
     meeting.await_others(tmp_path, FIRST, lambda other: 1, lambda: False)
   assert file.name in str(error.value)
+  said = capsys.readouterr().out.splitlines()
+  assert len(said) == 1 and said[0].endswith(' Trying again for 0.05 seconds.')
   with pytest.raises(UserError, match='Cannot write to'):
     with meeting.among(tmp_path, Share()):
       pass
@@ -105,6 +122,32 @@ def test_without_a_common_folder_nobody_waits_for_ever(
     )
   assert not next(counts, 0)
   meeting.await_others(tmp_path, FIRST, lambda other: 1, lambda: True)
+
+
+def test_a_file_server_that_pauses_ends_no_waiting(
+    tmp_path, monkeypatch, capsys
+):
+  """Its errors count from the last answer; an error of another kind at once."""
+  clock = itertools.count(0, meeting.PATIENCE / 2)
+  monkeypatch.setattr(meeting, 'time', types.SimpleNamespace(
+      monotonic=lambda: next(clock), sleep=lambda seconds: None
+  ))
+  pause = OSError(errno.ESTALE, 'Stale file handle', 'parts')
+
+  def wait(*answers):
+    given = mock.Mock(side_effect=answers)
+    with meeting.among(tmp_path, SECOND):
+      meeting.await_others(tmp_path, FIRST, given, lambda: False)
+
+  wait(pause, 2, pause, pause, 1, pause, 0)
+  said = capsys.readouterr().out.splitlines()
+  kinds = [line.split()[0] for line in said]
+  assert kinds == ['Cannot', 'Waiting', 'Cannot', 'Waiting', 'Cannot']
+  assert '(1 result left)' in said[3]
+  with pytest.raises(UserError, match='Stale file handle'):
+    wait(2, pause, pause, pause, 0)
+  with pytest.raises(UserError, match='Not to be tried again'):
+    wait(UserError('Not to be tried again.'), 0)
 
 
 def test_what_others_are_writing_stays(tmp_path):
@@ -160,7 +203,7 @@ def test_two_processes_one_killed_give_the_bytes_of_one(tmp_path):
   assert again.returncode == 0 and 'process 0 writes the report' in said
   said, _ = first.communicate(timeout=300)
   assert first.returncode == 0, said
-  assert 'Waiting for process 1 (1 results left' in said
+  assert 'Waiting for process 1 (1 result left' in said
   assert 'Report: ' in said and (place / 'report.html').exists()
   one = start(tmp_path / 'one')
   said, _ = one.communicate(timeout=300)

@@ -16,7 +16,7 @@ from vfljax.defense import Defense
 from vfljax.runner.errors import brief
 from vfljax.runner.experiment.jobs import ALONE, Job
 from vfljax.runner.experiment.plans import rounds_an_epoch, training_plan
-from vfljax.runner.experiment.setting import Setting, split_samples
+from vfljax.runner.experiment.setting import Setting, build, split_samples
 from vfljax.scene import Ground, Scene
 from vfljax.types import Batch
 
@@ -55,7 +55,9 @@ def of_job(job: Job) -> dict[str, Any]:
   """What crosses in a round of a job's training, for its timing record.
 
   The round is traced, not computed, at the job's first strength (all have the
-  same shapes) and with parties that follow the protocol.
+  same shapes) and with parties that follow the protocol. It is that of the
+  row's own words: where a number stands for a word, the program has what other
+  rows need.
 
   Returns:
     'defense' and the fields of `Kept`; if the audit fails, 'defense' and
@@ -73,8 +75,9 @@ def of_job(job: Job) -> dict[str, Any]:
 
 def _of_job(job: Job) -> Kept:
   setting = job.setting
-  others = {name: values[0] for name, values in job.others.items()}
-  defense = job.make(job.strengths[0], **others)
+  entry = job.entry
+  swept = {name: job.others[name][0] for name in entry.grid}
+  defense = build(entry, job.strengths[0], **swept)
   splits = jax.eval_shape(
       partial(split_samples, setting), _key(), setting.samples
   )

@@ -19,7 +19,7 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
     processes: The number of processes that run the experiment.
 
   Raises:
-    UserError: if a unit's file was damaged since the run started.
+    UserError: if a unit's file is damaged.
   """
   found = []
   for unit in units:
@@ -31,8 +31,8 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
       file = parts.file(place, unit, '.json')
       whose = ' of the process that ran it' if processes > 1 else ''
       raise UserError(
-          f'{file} was damaged while this ran: {why}.\nThe same command{whose} '
-          'runs its unit again.'
+          f'{file} is damaged: {why}.\nThe same command{whose} runs its unit '
+          'again.'
       ) from None
   more = labels_of(identity.read(place))
   lines = [parts.dumps(row | more) for part in found for row in part['rows']]

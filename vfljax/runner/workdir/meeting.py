@@ -16,6 +16,7 @@ import time
 
 import filelock
 
+from vfljax.data.table import counted
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir.shares import Share
@@ -89,6 +90,9 @@ def await_others(
 ) -> None:
   """Waits until all results of the other processes are there.
 
+  A file server may not answer for a moment: errors of the file system end the
+  waiting only when they last.
+
   Args:
     path: The work directory.
     share: The first process.
@@ -97,33 +101,60 @@ def await_others(
 
   Raises:
     UserError: if results of a process are missing that has not been running for
-      `PATIENCE` seconds.
+      `PATIENCE` seconds, or the work directory cannot be read for as long.
   """
   absent: dict[Share, float] = {}  # Since when.
-  said = ''
+  said, looked = '', time.monotonic()
   while not stop():
-    left = {other: missing(other) for other in share.others}
-    left = {other: count for other, count in left.items() if count}
+    now = time.monotonic()
+    try:
+      left, gone = _look(path, share, missing)
+    except UserError as error:
+      if not isinstance(error.__cause__, OSError) or now - looked > PATIENCE:
+        raise
+      why = str(error).partition('\n')[0]
+      said = _say(f'{why} Trying again for {PATIENCE:g} seconds.', said)
+      time.sleep(_LOOK)
+      continue
+    looked = now
     if not left:
       return
-    now = time.monotonic()
-    gone = [other for other in left if not _held(_file(path, other))]
     absent = {other: absent.get(other, now) for other in gone}
     waiting = ', '.join(
-        f'process {other.number} ({count} results left'
+        f'process {other.number} ({counted(count, "result")} left'
         + (', not running)' if other in gone else ')')
         for other, count in left.items()
     )
-    if waiting != said:
-      print(f'Waiting for {waiting}.', flush=True)
-      said = waiting
+    hints = [disk.left_over(_file(path, other)) for other in left]
+    said = _say(f'Waiting for {waiting}.{"".join(hints)}', said)
     late = [other for other, since in absent.items() if now - since > PATIENCE]
     if late:
       raise UserError(
-          f'{left[late[0]]} results of {late[0]} are missing in {path}, and '
-          f'it has not run for {PATIENCE:g} seconds.\n{_SHARED}'
+          f'{counted(left[late[0]], "result")} of {late[0]} missing in {path}, '
+          f'and it has not run for {PATIENCE:g} seconds.\n{_SHARED}'
       )
     time.sleep(_LOOK)
+
+
+def _say(told: str, said: str) -> str:
+  """Prints a line, unless it is what was said last."""
+  if told != said:
+    print(told, flush=True)
+  return told
+
+
+def _look(
+    path: Path, share: Share, missing: Callable[[Share], int]
+) -> tuple[dict[Share, int], list[Share]]:
+  """(results left of each other process that lacks some, those not running).
+
+  Raises:
+    UserError: if that cannot be found out.
+  """
+  with disk.writing(path):
+    counts = {other: missing(other) for other in share.others}
+  left = {other: count for other, count in counts.items() if count}
+  return left, [other for other in left if not _held(_file(path, other))]
 
 
 def _refuse_others(path: Path, share: Share) -> None:
@@ -139,6 +170,7 @@ def _refuse_others(path: Path, share: Share) -> None:
       raise UserError(
           f'Process {number} of {count} is running in {path}.\nWait until it '
           f'is done, be one of {count}, or choose another --workdir.'
+          f'{disk.left_over(file)}'
       )
 
 
