@@ -14,8 +14,8 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'ahead', 'check', 'converting', 'crossing', 'descent', 'flow', 'fusing',
-     'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics', 'passed',
+    {'ahead', 'check', 'converting', 'crossing', 'descent', 'draws', 'flow',
+     'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics', 'passed',
      'permuting', 'rows', 'samples', 'sampling', 'shards', 'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',

@@ -171,6 +171,21 @@ class Defense(NamedTuple):
   decode: Callable[[Any, Array], Array] = lambda state, logits: logits
 
 
+def exposes(defense: Defense, memory: Any, k: int, weights: Params) -> bool:
+  """Whether passive party k reads other weights than those that it trains.
+
+  Nothing is computed: what the defense makes up would be drawn in each round.
+  """
+  found = []
+
+  def read(memory, weights):
+    seen = defense.expose(memory, jax.random.key(0), k, weights)
+    found.append(seen is not weights)
+
+  jax.eval_shape(read, memory, weights)
+  return found[0]
+
+
 def borrowers(defense: Defense, memory: Any, passive: int) -> list[set[int]]:
   """Which passive parties each leaf of a defense's memory is lent to.
 

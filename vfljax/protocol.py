@@ -20,6 +20,7 @@ from vfljax import adversary as adversaries, crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import check_round, embed, init, predict
+from vfljax.hooks import exposes
 from vfljax.nets import counting, with_weights
 from vfljax.returned import checked, losses
 from vfljax.types import (
@@ -193,8 +194,7 @@ def _reading(stage: _Stage, k: int, message: Callable) -> Callable | None:
   """
   defense, memory = stage.defense, stage.state.defense
   params = stage.state.parties[k].params
-  own = params['bottom']
-  if defense.expose(memory, stage.luck.net, k, own) is own:
+  if not exposes(defense, memory, k, own := params['bottom']):
     return None
 
   def shifted(by):

@@ -8,9 +8,9 @@ import jax
 import numpy as np
 
 from vfljax import sweep
+from vfljax.draws import bundled
 from vfljax.nets import pretrained
 from vfljax.runner.compiled import families
-from vfljax.runner.compiled.bundled import bundled
 from vfljax.runner.compiled.cutting import split
 from vfljax.runner.compiled.families import Family
 from vfljax.runner.experiment.jobs import Job

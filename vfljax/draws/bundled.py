@@ -11,7 +11,7 @@ them is needed.
 """
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, wraps
 import itertools
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from jax.core import eval_jaxpr
 from jax.extend import core
 import jax.numpy as jnp
 
-from vfljax.runner.compiled import words
+from vfljax.draws import words
 from vfljax.types import Array
 
 _BITS = 'random_bits'
@@ -44,6 +44,7 @@ def bundled(fn: Callable) -> Callable:
     A function of the same arguments, with the same results bit for bit.
   """
 
+  @wraps(fn)
   def run(*arguments: Any) -> Any:
     traced, out = jax.make_jaxpr(fn, return_shape=True)(*arguments)
     found = _run(traced, *jax.tree.leaves(arguments))

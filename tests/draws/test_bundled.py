@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vfljax import nets
-from vfljax.runner.compiled.bundled import bundled
+from vfljax.draws import bundled
 
 IMAGES, COLUMNS = jnp.ones((4, 28, 14, 1)), jnp.ones((4, 7))
 SMALL = nets.mlp(5, 3)

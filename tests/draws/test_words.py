@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from vfljax.runner.compiled.words import words
+from vfljax.draws.words import words
 
 SIDES = st.lists(
     st.sampled_from([0, 1, 2, 5, 64, 127, 128, 129, 300]), max_size=2
