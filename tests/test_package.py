@@ -15,8 +15,9 @@ PACKAGE = Path(vfljax.__file__).parent
 # is new there gets its place here.
 LAYERS = (
     {'ahead', 'check', 'converting', 'crossing', 'descent', 'draws', 'flow',
-     'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics', 'passed',
-     'permuting', 'rows', 'samples', 'sampling', 'shards', 'target', 'types'},
+     'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics',
+     'passed', 'permuting', 'rows', 'samples', 'sampling', 'shards', 'target',
+     'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'returned', 'scene', 'switching', 'views'},

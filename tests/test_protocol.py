@@ -7,6 +7,7 @@ import optax
 import pytest
 from scipy.special import softmax
 
+from tests.drawing import draws
 from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, each, none
@@ -347,6 +348,24 @@ def test_who_reads_what_it_trains_has_no_other_gradients():
   assert a_round_of_two(dcor.dcor(0.5, 'passive'))[1].read == ()
   _, played = a_round_of_two(vmask.vmask(0.5, 'all'))
   chex.assert_trees_all_close(played.read, played.gradients, rtol=1e-6)
+
+
+def test_a_round_draws_nothing_of_what_could_be_read_of_weights():
+  """Who reads them draws it; a round only asks whether they are others."""
+  def expose(state, key, k, weights):
+    noise = lambda w: w + jax.random.normal(key, w.shape, w.dtype)
+    return jax.tree.map(noise, weights)
+
+  def drawn(defense):
+    vfl, batch = federation('vhnn', 2, 3), data(2)
+    txs = (optax.sgd(1.0),) * 2
+    state = begin(vfl, defense, txs, batch)
+    found = draws(lambda state: protocol.play_round(
+        jax.random.key(0), vfl, defense, txs, state, batch
+    ), state)
+    return found.count('random_bits')
+
+  assert drawn(Defense(expose=expose)) == drawn(none())
 
 
 def test_embeddings_may_have_fewer_bits_than_labels():

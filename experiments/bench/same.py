@@ -22,6 +22,7 @@ import itertools
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -58,7 +59,7 @@ class Outcome(NamedTuple):
 def arguments(case: Case, older: bool) -> list[str]:
   """What launch.py is called with; a field given again replaces the former."""
   flags = f'{case.flags} {case.before if older else case.after}'
-  given = dict(flag.split('=', 1) for flag in flags.split())
+  given = dict(flag.split('=', 1) for flag in shlex.split(flags))
   if older:
     given = {RENAMED.get(name, name): value for name, value in given.items()}
   config = case.old if older and case.old else case.config

@@ -167,7 +167,8 @@ CASES = (
         'vmask_table2', 'vmask/table2.py:tm',
         f'{MNIST} {BRIEF} data.limit=1000 auxiliary.samples=160 '
         'attack.repeats=2 '
-        'defenses=VMask,VMask-AS,VMask-RS,VMask-ALLS,FedPass,KDk,dCor',
+        '"defenses=VMask,VMask-AS,VMask-RS,VMask-ALLS,FedPass,FedPass both,'
+        'KDk,dCor"',
         old='vmask/table2.py',
     ),
     Case(

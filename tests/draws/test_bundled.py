@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.drawing import draws
 from vfljax import nets
 from vfljax.draws import bundled
 
 IMAGES, COLUMNS = jnp.ones((4, 28, 14, 1)), jnp.ones((4, 7))
 SMALL = nets.mlp(5, 3)
-DRAWS = 'random_bits', 'random_fold_in', 'random_split', 'threefry2x32'
 KEY = jax.random.key(3)
 
 
@@ -25,25 +25,6 @@ def assert_same(fn, *arguments):
     if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
       a, b = jax.random.key_data(a), jax.random.key_data(b)
     np.testing.assert_array_equal(a, b)
-
-
-def draws(fn, *arguments) -> list[str]:
-  """The operations that draw, wherever in the program they are."""
-  found = []
-
-  def look(jaxpr):
-    for eqn in jaxpr.eqns:
-      if eqn.primitive.name in DRAWS:
-        found.append(eqn.primitive.name)
-      inside = jax.tree.leaves(
-          list(eqn.params.values()), is_leaf=lambda x: hasattr(x, 'eqns')
-      )
-      for inner in inside:
-        if hasattr(inner, 'eqns'):
-          look(getattr(inner, 'jaxpr', inner))
-
-  look(jax.make_jaxpr(fn)(*arguments).jaxpr)
-  return found
 
 
 @pytest.mark.parametrize('name, options', [

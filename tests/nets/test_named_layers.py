@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.small_networks import weights
+from tests.drawing import draws
+from tests.small_networks import drawn, weights
 from vfljax import algorithms, nets
 from vfljax.defense import Spec
 from vfljax.defenses.fedpass import fedpass
@@ -83,6 +84,27 @@ def test_redrawn_layers_are_uniform_in_their_fan_in():
   assert abs(np.std(drawn['conv']['kernel']) - 0.1 / np.sqrt(3)) < 1e-3
   other = named_layers.redraw(jax.random.key(1), params)
   assert not np.array_equal(drawn['conv']['kernel'], other['conv']['kernel'])
+
+
+def lenet():
+  return drawn(nets.make('lenet5', 8), jnp.ones((2, 16, 16, 1)))
+
+
+@pytest.mark.parametrize('draw', [
+    named_layers.redraw, lambda *given: named_layers.noise(*given, 0.1),
+], ids=['redraw', 'noise'])
+def test_a_network_is_drawn_by_two_operations(draw):
+  """One for all keys and one for all weights: each takes long to compile."""
+  net = lenet()
+  assert draws(draw, KEY, net) == ['random_fold_in', 'threefry2x32']
+
+
+def test_what_is_drawn_together_is_what_is_drawn_one_by_one():
+  net = lenet()
+  for draw, more in (named_layers.redraw, ()), (named_layers.noise, (0.1,)):
+    chex.assert_trees_all_equal(*(
+        jax.jit(f)(KEY, net, *more) for f in (draw, draw.__wrapped__)
+    ))
 
 
 def test_noise_is_in_the_layers_alone():
