@@ -12,6 +12,7 @@ from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, each, none
 from vfljax.defenses import dcor, fedpass, mid, vmask
+from vfljax.hooks import exposes
 from vfljax.nets import modules
 from vfljax.types import Batch, Net
 
@@ -366,6 +367,14 @@ def test_a_round_draws_nothing_of_what_could_be_read_of_weights():
     return found.count('random_bits')
 
   assert drawn(Defense(expose=expose)) == drawn(none())
+
+
+def test_what_is_no_array_may_decide_who_reads_what():
+  weights = dict(w=jnp.ones(2))
+  expose = lambda state, key, k, w: w if state['kind'] == 'own' else dict(w)
+  for kind in ('own', 'other'):
+    found = exposes(Defense(expose=expose), dict(kind=kind), 1, weights)
+    assert found == (kind == 'other')
 
 
 def test_embeddings_may_have_fewer_bits_than_labels():

@@ -400,6 +400,7 @@ def test_one_argument_may_have_all_files_or_a_semicolon(tmp_path, monkeypatch):
     (['{}', '--label=late'], 'options=decimal=comma'),
     (['{}', '--seeds=3'], "unknown argument '--seeds=3'."),
     (['{}', '--id=x'], "unknown argument '--id=x' (did you mean --ids?)."),
+    (['{}', '--w=x'], "unknown argument '--w=x' (did you mean --workdir?)."),
     (['--label=late'], 'required: file'),
     (['{}', 'b.csv', '--label=late'], "type --ids=<column>: by which ids"),
     (['{}', 'b.csv', '--ids=x', '--named=a;*'], "leave out '--named=a;*'"),

@@ -42,6 +42,17 @@ def test_a_network_is_one_operation_for_its_keys_and_one_for_its_weights():
   assert draws(bundled(begin), KEY) == ['random_fold_in', 'threefry2x32']
 
 
+def test_arguments_may_have_names_and_numbers_are_left_alone():
+  """What is called with numbers compiles nothing, and may take what it will."""
+  def add(key, *, by, how='sum'):
+    assert how in ('sum', 'text')
+    return by + sum(jax.random.normal(k) for k in jax.random.split(key, 3))
+
+  together = jax.jit(lambda key: bundled(add)(key, by=2.0))
+  assert together(KEY) == jax.jit(lambda key: add(key, by=2.0))(KEY)
+  assert bundled(add)(KEY, by=1, how='text') == add(KEY, by=1)
+
+
 def test_functions_in_loops_keep_their_constants():
   table = np.arange(6.0, dtype=np.float32)
   drawn = jax.jit(lambda key, x: x * table + jax.random.normal(key, (6,)))

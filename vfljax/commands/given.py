@@ -68,7 +68,9 @@ class Parser(argparse.ArgumentParser):
   def _meant(self, word: str) -> str:
     known = [name for action in self._actions for name in action.option_strings]
     typed = word.partition('=')[0]
-    close = difflib.get_close_matches(typed, known, n=1, cutoff=0.75)
+    close = [name for name in known if typed.startswith('--') and
+             name.startswith(typed)]
+    close = close or difflib.get_close_matches(typed, known, n=1, cutoff=0.75)
     return f' (did you mean {close[0]}?)' if close else ''
 
   def _check_values(self, argv: Sequence[str]) -> None:

@@ -28,7 +28,8 @@ def drawer(
   """Checks the arguments of the defense `name`: (key, shape) -> a passport.
 
   Args:
-    numbers: Those that may stand for a side; they may be traced.
+    numbers: Those that may stand for a side. They may be traced, and are not
+      checked then.
 
   Raises:
     ValueError: if one of them is out of its range.

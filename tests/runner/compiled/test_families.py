@@ -375,7 +375,11 @@ def test_sides_whose_networks_have_the_same_places_share_their_programs(
   # An accelerator would compute for the former what it leaves out.
   monkeypatch.setattr(target, 'kind', lambda: 'gpu')
   there = {job.entry.name: job for job in found(config(listed=listed))}
-  assert there['active'].program == 'active'
+  assert (there['active'].program, there['both'].program) == ('active', 'both')
+  monkeypatch.undo()
+  listed = [row for row in listed if row.name not in ('active', 'other')]
+  alone = {job.entry.name: job for job in found(config(listed=listed))}
+  assert alone['both'].program == 'both' and not alone['both'].others
 
 
 @pytest.mark.parametrize('change', [

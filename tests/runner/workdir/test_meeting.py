@@ -69,6 +69,10 @@ def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
     once = mock.Mock(side_effect=[False, True])
     meeting.await_others(tmp_path, FIRST, lambda other: 1, once)
     assert ('delete' in capsys.readouterr().out) == bool(content)
+    often = mock.Mock(side_effect=[False, False, True])
+    left = mock.Mock(side_effect=[2, 1])
+    meeting.await_others(tmp_path, FIRST, left, often)
+    assert capsys.readouterr().out.count('delete') == bool(content)
   (tmp_path / '.lock').write_text('4242\nnode17\n')
   with pytest.raises(UserError, match=r'on node17 .*delete .*\.lock\.$'):
     with disk.alone(tmp_path):
@@ -109,7 +113,7 @@ def test_without_a_common_folder_nobody_waits_for_ever(
   with pytest.raises(UserError, match='folder that all of them see'):
     meeting.await_first(SECOND, tmp_path, lambda: False)
   assert 'waiting for process 0' in capsys.readouterr().out
-  with pytest.raises(UserError, match='3 results of process 1 of 2') as error:
+  with pytest.raises(UserError, match='lacks 3 results of process 1') as error:
     meeting.await_others(tmp_path, FIRST, lambda other: 3, lambda: False)
   assert len(str(error.value).splitlines()) == 2
   said = capsys.readouterr().out
@@ -122,6 +126,17 @@ def test_without_a_common_folder_nobody_waits_for_ever(
     )
   assert not next(counts, 0)
   meeting.await_others(tmp_path, FIRST, lambda other: 1, lambda: True)
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_missing(tmp_path):
+  (tmp_path / 'file').touch()
+  assert disk.exists(tmp_path / 'file')
+  assert not disk.exists(tmp_path / 'none')
+  assert not disk.exists(tmp_path / 'file' / 'none')
+  lost = mock.Mock()
+  lost.stat.side_effect = OSError(errno.ESTALE, 'Stale file handle')
+  with pytest.raises(OSError, match='Stale'):
+    disk.exists(lost)
 
 
 def test_a_file_server_that_pauses_ends_no_waiting(
@@ -146,6 +161,10 @@ def test_a_file_server_that_pauses_ends_no_waiting(
   assert '(1 result left)' in said[3]
   with pytest.raises(UserError, match='Stale file handle'):
     wait(2, pause, pause, pause, 0)
+  monkeypatch.setattr(meeting, '_held', lambda file: False)
+  wait(1, pause, 1, pause, 1, 0)  # Not absent all the while, for all one knows.
+  with pytest.raises(UserError, match='has not run'):
+    wait(1, 1, 1, 1, 0)
   with pytest.raises(UserError, match='Not to be tried again'):
     wait(UserError('Not to be tried again.'), 0)
 

@@ -213,25 +213,36 @@ def _worded(setting: Setting, entry: Entry) -> dict[str, float]:
   """Argument -> the number that stands for its word in compiled programs.
 
   A light word has one only beside a row that runs the same program with another
-  word, and if the trainings of a call run one by one.
+  word, and if the trainings of a call run one by one. A word that has only
+  light ones beside it has one only together with them.
   """
   own = _words(entry)
-  if not any(_is_light(entry, *each) for each in own.items()):
+  if not own or not defenses.REGISTRY[entry.defense].light:
     return own
   alike = [
       e for e in entries(setting.config, setting.classes)
       if _but(e, _words(e)) == _but(entry, own)
       and _room(setting.config, e) == _room(setting.config, entry)
   ] if target.kind() == 'cpu' and not setting.stream else []
-  return {
-      name: n for name, n in own.items() if not _is_light(entry, name, n)
-      or any(not _is_light(e, name, _words(e)[name]) for e in alike)
-  }
+
+  def shared(name: str) -> bool:
+    light = [_is_light(e, name, _words(e)[name]) for e in (entry, *alike)]
+    if light[0]:
+      return False in light
+    return _heavy(entry, name) > 1 or True in light
+
+  return {name: n for name, n in own.items() if shared(name)}
 
 
 def _is_light(entry: Entry, name: str, number: float) -> bool:
   method = defenses.REGISTRY[entry.defense]
   return method.words[name][int(number)] in method.light
+
+
+def _heavy(entry: Entry, name: str) -> int:
+  """How many of an argument's words are not light."""
+  method = defenses.REGISTRY[entry.defense]
+  return len(set(method.words[name]) - set(method.light))
 
 
 def _room(config: Config, entry: Entry) -> int:

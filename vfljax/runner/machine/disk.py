@@ -129,6 +129,18 @@ def renew(file: Path, content: str) -> None:
   replace(file, content)
 
 
+def exists(file: Path) -> bool:
+  """Whether a file is there; an error if that cannot be found out.
+
+  `Path.exists` of Python 3.14 says no where a server does not answer.
+  """
+  try:
+    file.stat()
+  except (FileNotFoundError, NotADirectoryError):
+    return False
+  return True
+
+
 def is_lost(error: OSError) -> bool:
   """Whether an error of reading means that the file's content is lost."""
   return error.errno in _LOST

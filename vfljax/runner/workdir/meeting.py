@@ -104,7 +104,7 @@ def await_others(
       `PATIENCE` seconds, or the work directory cannot be read for as long.
   """
   absent: dict[Share, float] = {}  # Since when.
-  said, looked = '', time.monotonic()
+  said, looked, hinted = '', time.monotonic(), set()
   while not stop():
     now = time.monotonic()
     try:
@@ -112,6 +112,7 @@ def await_others(
     except UserError as error:
       if not isinstance(error.__cause__, OSError) or now - looked > PATIENCE:
         raise
+      absent = {}  # Whoever runs there may have been stopped by the same.
       why = str(error).partition('\n')[0]
       said = _say(f'{why} Trying again for {PATIENCE:g} seconds.', said)
       time.sleep(_LOOK)
@@ -125,13 +126,16 @@ def await_others(
         + (', not running)' if other in gone else ')')
         for other, count in left.items()
     )
-    hints = [disk.left_over(_file(path, other)) for other in left]
-    said = _say(f'Waiting for {waiting}.{"".join(hints)}', said)
+    said = _say(f'Waiting for {waiting}.', said)
+    for other in left.keys() - hinted:
+      hinted.add(other)
+      if hint := disk.left_over(_file(path, other)):
+        print(hint.strip(), flush=True)
     late = [other for other, since in absent.items() if now - since > PATIENCE]
     if late:
       raise UserError(
-          f'{counted(left[late[0]], "result")} of {late[0]} missing in {path}, '
-          f'and it has not run for {PATIENCE:g} seconds.\n{_SHARED}'
+          f'{path} lacks {counted(left[late[0]], "result")} of {late[0]}.\n'
+          f'It has not run for {PATIENCE:g} seconds. {_SHARED}'
       )
     time.sleep(_LOOK)
 
@@ -187,7 +191,7 @@ def _held(file: Path) -> bool:
   lock = filelock.FileLock(file)
   # It may be another user's, or on a server that does not answer for a moment.
   with disk.writing(file.parent):
-    if not file.exists():
+    if not disk.exists(file):
       return False
     try:
       lock.acquire(blocking=False)

@@ -154,7 +154,7 @@ def opened(place: Path) -> dict:
 
 def done(place: Path, unit: str) -> bool:
   """Whether a unit's results are saved."""
-  return file(place, unit, '.json').exists()
+  return disk.exists(file(place, unit, '.json'))
 
 
 def strays(place: Path, units: Sequence[str]) -> list[str]:
