@@ -205,7 +205,14 @@ def compiling_measured() -> str:
 
 def compiling_lacking() -> str:
   """How many have not."""
-  return str(len(_read('compiling_papers')['configs']) - len(_compiled()))
+  found = _read('compiling_papers')['configs'].values()
+  return str(sum('UserError' in one['here'].get('error', '') for one in found))
+
+
+def compiling_machine() -> str:
+  """Where and when they were measured."""
+  record = _read('compiling_papers')
+  return f"{record['cpu']}, {record['date']}"
 
 
 def compiling_over() -> str:
@@ -232,5 +239,5 @@ NUMBERS: dict[str, Table] = dict(
     gpu_seeds=gpu_seeds, gpu_compiling=gpu_compiling, gpu_twice=gpu_twice,
     gpu_defenses=gpu_defenses, gpu_ratios=gpu_ratios,
     compiling_measured=compiling_measured, compiling_over=compiling_over,
-    compiling_lacking=compiling_lacking,
+    compiling_lacking=compiling_lacking, compiling_machine=compiling_machine,
 )
