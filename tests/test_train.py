@@ -9,7 +9,6 @@ import numpy as np
 import optax
 import pytest
 
-from tests.drawing import draws
 from vfljax import algorithms, nets, protocol, target, train
 from vfljax.defense import Defense, chain, none, slots
 from vfljax.defenses import mixup
@@ -304,12 +303,6 @@ def test_a_defense_may_draw_from_auxiliary_samples_of_numpys():
       for some in (own, data())
   ]
   assert seen[0] == seen[1] != 0
-
-
-def test_a_program_begins_by_one_draw_of_all_weights():
-  own = train.Plan(VFL, NONE, TXS, 1, 5)
-  found = draws(lambda key: train.start(key, own, data()), KEY)
-  assert found.count('threefry2x32') == 1 and 'random_bits' not in found
 
 
 def test_a_defense_prepares_labels_by_the_active_partys_own_features():

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from vfljax import check as checks
 from vfljax import protocol, samples, shards, target
 from vfljax.defense import Defense, checked
-from vfljax.draws import bundled
 from vfljax.epochs import (
     Epoch, Take, close, epoch_of, indexed, play_batch, play_epoch,
     play_prepared, taking, zeros_of,
@@ -99,12 +98,10 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
     samples.check(plan.auxiliary, 'auxiliary')
     samples.check_numbers(plan.auxiliary, tracing, 'auxiliary')
   first = jax.tree.map(lambda x: x[: plan.batch_size], data)
-  begin = lambda key: protocol.init(
-      key, plan.vfl, plan.defense, plan.txs, first, plan.adversary,
+  state = protocol.init(
+      k_init, plan.vfl, plan.defense, plan.txs, first, plan.adversary,
       plan.auxiliary,
   )
-  # Half of such a program would be draws, and a LeNet5's compile twice as long.
-  state = (bundled(begin) if tracing else begin)(k_init)
   prepare, own = checked(plan.defense).prepare, data.features[0]
   labels = ()
   if prepare:

@@ -11,6 +11,7 @@ from vfljax import algorithms, nets
 from vfljax.defense import Spec
 from vfljax.defenses.fedpass import fedpass
 from vfljax.defenses.vmask import vmask
+from vfljax.draws import asking
 from vfljax.nets import named_layers
 from vfljax.types import Net
 
@@ -96,14 +97,16 @@ def lenet():
 def test_a_network_is_drawn_by_two_operations(draw):
   """One for all keys and one for all weights: each takes long to compile."""
   net = lenet()
-  assert draws(draw, KEY, net) == ['random_fold_in', 'threefry2x32']
+  few = draws(asking(draw), KEY, net)
+  assert few == ['random_fold_in', 'threefry2x32']
+  assert draws(draw, KEY, net) == ['random_fold_in', 'random_bits'] * 10
 
 
 def test_what_is_drawn_together_is_what_is_drawn_one_by_one():
   net = lenet()
   for draw, more in (named_layers.redraw, ()), (named_layers.noise, (0.1,)):
     chex.assert_trees_all_equal(*(
-        jax.jit(f)(KEY, net, *more) for f in (draw, draw.__wrapped__)
+        jax.jit(f)(KEY, net, *more) for f in (asking(draw), draw)
     ))
 
 

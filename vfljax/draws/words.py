@@ -35,7 +35,7 @@ def words(keys: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
   ends = np.cumsum(rows).tolist()
   begins = [end - own for end, own in zip(ends, rows)]
   row = lax.broadcasted_iota(np.int32, (ends[-1], 1), 0)
-  own = (row >= table(ends)).sum(1)  # The draw that each row belongs to.
+  own = (row >= table(ends)[None]).sum(1)  # The draw of each row.
   data = at(jax.random.key_data(keys), own)
   place = (row - at(table(begins), own)[:, None]) * _ROW
   place = place + lax.broadcasted_iota(np.int32, (1, _ROW), 1)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.draws import bundled
+from vfljax.draws import where_asked
 from vfljax.nets.dense import fan_in_uniform
 from vfljax.types import Array, Key, Net, Params
 
@@ -106,7 +106,7 @@ def l1_means(params: Params) -> Array:
 NORMS = dict(sum=l1_norms, mean=l1_means)
 
 
-@bundled
+@where_asked
 def redraw(key: Key, params: Params) -> Params:
   """New random weights, uniform in +-1/sqrt(fan_in), PyTorch's default.
 
@@ -125,7 +125,7 @@ def redraw(key: Key, params: Params) -> Params:
   return jax.tree_util.tree_map_with_path(draw, params)
 
 
-@bundled
+@where_asked
 def noise(key: Key, params: Params, deviation: Array | float) -> Params:
   """Normal noise of that deviation in all layers, zeros elsewhere."""
   layers, drawn = _layers(params), _numbered(params)

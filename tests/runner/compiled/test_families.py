@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.devices import of_a_cpu
+from tests.drawing import draws
 from vfljax import defenses, target
 from vfljax.defense import Method, none
 from vfljax.completion import Schedule
@@ -14,7 +15,8 @@ from vfljax.defenses.layer_selection import SELECTIONS
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
-from vfljax.runner.compiled import cell, compiling, families
+from vfljax.draws import where_asked
+from vfljax.runner.compiled import calls, cell, compiling, families
 from vfljax.runner.compiled.cutting import split
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
@@ -440,6 +442,16 @@ def test_light_words_alone_have_programs_of_their_own(monkeypatch, others):
   else:
     assert told['b'] == ('b, 2 of scale', False)
     assert told['c'] == ('c, 2 of scale', False)
+
+
+def test_programs_of_runs_ask_for_combined_draws():
+  own = where_asked(lambda keys: [
+      jax.random.normal(key, (i + 1,)) for i, key in enumerate(keys)
+  ])
+  fn = lambda job, cell, samples: own(jax.random.split(cell['key'], 4))
+  begun, = (job for job in found(config('none')) if job.entry.name == 'none')
+  cells = dict(key=jax.random.split(jax.random.key(0), jax.device_count()))
+  assert draws(calls.over(fn, begun), cells, ()).count('threefry2x32') == 1
 
 
 def test_an_argument_called_which_is_a_defenses_own(monkeypatch):

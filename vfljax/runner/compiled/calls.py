@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.draws import bundled
+from vfljax.draws import asking, bundled
 from vfljax.nets import pretrained
 from vfljax.runner.compiled import families
 from vfljax.runner.compiled.cutting import split
@@ -73,6 +73,7 @@ def beginning(fn: Callable, job: Job, *static: Any) -> Callable:
 
 
 def _taking(fn: Callable, job: Job) -> Callable:
+  fn = asking(fn)
   begun = pretrained.found(job.setting.vfl.bottoms)
   return pretrained.taking(fn) if begun else fn
 
