@@ -74,8 +74,7 @@ def of_job(job: Job) -> dict[str, Any]:
 
 
 def _of_job(job: Job) -> Kept:
-  setting = job.setting
-  entry = job.entry
+  setting, entry = job.setting, job.entry
   swept = {name: job.others[name][0] for name in entry.grid}
   defense = build(entry, job.strengths[0], **swept)
   splits = jax.eval_shape(

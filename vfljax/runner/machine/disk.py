@@ -132,7 +132,7 @@ def renew(file: Path, content: str) -> None:
 def exists(file: Path) -> bool:
   """Whether a file is there; an error if that cannot be found out.
 
-  `Path.exists` of Python 3.14 says no where a server does not answer.
+  `Path.exists` takes some errors for a no.
   """
   try:
     file.stat()
