@@ -5,7 +5,7 @@ a program is traced, so all of it is told inside `jit`, too.
 """
 import types
 
-from flax import linen as nn
+from flax import linen as nn, nnx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +21,7 @@ from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import chain, none
-from vfljax.defenses import marvell
+from vfljax.defenses import fedpass, marvell
 from vfljax.mpc import fixed_point, ring, sharing
 from vfljax.types import Batch, Net
 from vfljax.views import CutGradients
@@ -329,6 +329,27 @@ MISUSES = {
         lambda: metrics.ssim(IMAGE, IMAGE, window=1), 'window must be'
     ),
     'a range of 0': (lambda: metrics.psnr(IMAGE, IMAGE, 0), 'data_range'),
+    'names of classes': (
+        lambda: metrics.accuracy(Y, np.array(['a', 'b'] * 3)),
+        'array of <U1. Names of classes become .*return_inverse',
+    ),
+    'names as scores': (
+        lambda: metrics.roc_auc(np.array(['u', 'v']), [0, 1]), 'are needed'
+    ),
+    'a weight below 0': (
+        lambda: metrics.accuracy(Y, Y, -ONES), 'A weight must be .* at least 0'
+    ),
+    'a side that is an array': (
+        lambda: fedpass.fedpass(side=np.array(['both', 'active'])),
+        "side must be one of 'both'",
+    ),
+    # Networks.
+    'a class that takes other arguments': (
+        lambda: nets.nnx(nnx.Linear), r'function \(shape, rngs\).* got Linear'
+    ),
+    'several features of a party, to one array\'s network': (
+        lambda: NET.init(KEY, dict(a=X, b=X)), 'one array, .* got a dict'
+    ),
     'distances of nobody': (
         lambda: metrics.distance_correlation(X[:0], X[:0]), '0 samples'
     ),

@@ -238,6 +238,8 @@ def columns(logits: Any, labels: Any, weights: Any) -> None:
     raise ValueError(
         f'Weights must be one a sample, {wide[:-1]}; got {jnp.shape(weights)}.'
     )
+  if not (weights is None or isinstance(weights, Tracer)):
+    at_least('A weight', np.asarray(weights, float), 0, many=True)
 
 
 def pixels(name: str, images: Any) -> None:
@@ -274,7 +276,7 @@ def one_of(name: str, value: Any, options: tuple) -> None:
   Raises:
     ValueError: if not.
   """
-  if value not in options:
+  if np.ndim(value) or value not in options:  # An array equals none of them.
     allowed = ', '.join(repr(option) for option in options)
     raise ValueError(f'{name} must be one of {allowed}; got {value!r}.')
 

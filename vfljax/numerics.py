@@ -78,9 +78,25 @@ def _one_by_one(fn: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
 
 def arrays(*parts: Any) -> tuple[Any, ...]:
-  """Lists and columns of data frames as NumPy's arrays; others as they are."""
+  """Lists and columns of data frames as NumPy's arrays; others as they are.
+
+  Raises:
+    ValueError: for texts and other objects.
+  """
   kept = jax.Array, np.ndarray, type(None)
-  return tuple(x if isinstance(x, kept) else np.asarray(x) for x in parts)
+  found = tuple(x if isinstance(x, kept) else np.asarray(x) for x in parts)
+  for x in found:
+    _check_numbers(x)
+  return found
+
+
+def _check_numbers(x: Any) -> None:
+  """Raises ValueError for NumPy's arrays of texts, dates and other objects."""
+  if isinstance(x, np.ndarray) and x.dtype.kind in 'USOMm':
+    raise ValueError(
+        f'Numbers are needed here; got an array of {x.dtype}. Names of classes '
+        'become class numbers by numpy.unique(names, return_inverse=True)[1].'
+    )
 
 
 def common_type(*parts: Any) -> Any:
@@ -165,6 +181,7 @@ def counts_below(ordered: Array, x: Array) -> Array:
 
 def floating(x: Array) -> Array:
   """At least 32-bit floats, which `as_integers` can reinterpret."""
+  _check_numbers(x)
   x = jnp.asarray(x)
   return x.astype(common_type(x, 1.0, jnp.float32))
 

@@ -128,7 +128,7 @@ def main() -> None:
   )
   parser.add_argument('--beside', type=records.clone, help='another clone')
   parser.add_argument('--turns', type=int, default=1, help='measurements each')
-  parser.add_argument('--one', default='', help=argparse.SUPPRESS)
+  parser.add_argument('--one', help=argparse.SUPPRESS)
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
   folder = given.data.resolve()
@@ -136,7 +136,7 @@ def main() -> None:
     parser.error(f'--data={given.data} is no folder.')
   if given.turns < 1:
     parser.error(f'--turns={given.turns}: how often, at least 1.')
-  if given.one:
+  if given.one is not None:
     print(json.dumps(roomy(measured)(given.one, folder)))
     return
   chosen = [

@@ -103,6 +103,12 @@ class MLP(nn.Module):
 
   @nn.compact
   def __call__(self, x, train: bool = False):
+    if isinstance(x, dict | list):  # A tuple is of embeddings: `federation`.
+      raise ValueError(
+          'mlp: the features must be one array, [batch, ...]; got '
+          f'{check.kind(x)} of them. For several write a module of your own: '
+          'nets.linen or nets.nnx.'
+      )
     x = x.reshape(len(x), math.prod(x.shape[1:]))  # Also of no rows.
     for width in self.widths[:-1]:
       x = self.activation(self._normed(Dense(width)(x), train))

@@ -5,6 +5,8 @@ both. So the module is made anew in every call and filled with the weights; XLA
 does not compile the first weights that nothing needs.
 """
 from collections.abc import Callable
+from functools import partial
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -37,15 +39,15 @@ def nnx(
       `train`, `training` or `deterministic` of its `__call__` is set.
 
   Raises:
-    ValueError: if `make` is a module instead of a function; on `init`, if it
-      makes something else, or a module with other variables than weights,
-      statistics and random state.
+    ValueError: if `make` is a module, or does not take (shape, rngs); on
+      `init`, if it makes something else, or a module with other variables than
+      weights, statistics and random state.
   """
-  if not callable(make) or _is_module(make):
+  if not callable(make) or _is_module(make) or not _takes_two(make):
+    got = getattr(make, '__name__', check.kind(make))
     raise ValueError(
         'nnx: give a function (shape, rngs) -> module, as in nets.nnx(lambda '
-        f'shape, rngs: Own(shape[-1], 8, rngs=rngs)); got '
-        f'{check.kind(make)}.'
+        f'shape, rngs: Own(shape[-1], 8, rngs=rngs)); got {got}.'
     )
 
   def init(key: Key, x: Any) -> Params:
@@ -69,6 +71,19 @@ def nnx(
     return dict(params, batch_stats=stats) if stats else params
 
   return Net(init, apply, train if trains else None, absorb)
+
+
+def _takes_two(make: Callable[..., Any]) -> bool:
+  """Whether it can be called as (shape, rngs), as far as Python can tell."""
+  # The class of NNX's modules takes whatever their own `__init__` refuses.
+  own = partial(make.__init__, None) if isinstance(make, type) else make
+  try:
+    inspect.signature(own).bind((), None)
+  except TypeError:
+    return False
+  except ValueError:  # Functions of C may not tell.
+    pass
+  return True
 
 
 def _made(make: Callable[..., Any], key: Key, x: Any) -> Any:
