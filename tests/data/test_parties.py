@@ -117,6 +117,44 @@ def test_what_cannot_be_joined_is_refused(
     load(tmp_path, bank, telecom, **options)
 
 
+def test_each_table_may_call_the_ids_otherwise(tmp_path):
+  """A party's column of ids may be another's feature."""
+  telecom = TELECOM.replace('who', 'client').replace('plan', 'who')
+  found = load(tmp_path, BANK, telecom, ids='who, client')
+  assert found.names == ('balance', 'calls', 'who=a', 'who=b')
+  np.testing.assert_array_equal(found.features[:, :2], [[10, 3], [30, 2],
+                                                        [40, 1]])
+  with pytest.raises(ValueError, match='ids has 2 words for 3 tables'):
+    load(tmp_path, BANK, telecom, 'who,c\n7,1\n', ids='who,client')
+  with pytest.raises(ValueError, match='otherwise, type .* ids=<name>,<name>'):
+    load(tmp_path, BANK, telecom, ids='client')
+  with pytest.raises(ValueError, match="besides 'client'"):
+    load(tmp_path, BANK, 'client\n7\n', ids=('who', 'client'))
+
+
+def test_each_file_may_be_written_in_its_own_way(tmp_path):
+  bank = 'who;late;balance\n7;yes;1.250\n8;no;2.500\n9;no;3.125\n'
+  shop = 'who,paid\n9,"3,5"\n8,"2,25"\n7,"1,5"\n'
+  found = load(tmp_path, bank, shop, decimal='point,comma', sep=';,comma')
+  points = [[1.25, 1.5], [2.5, 2.25], [3.125, 3.5]]
+  np.testing.assert_array_equal(found.features, points)
+  recognised = load(tmp_path, bank, shop, decimal=['', 'comma'])
+  np.testing.assert_array_equal(recognised.features, points)
+  # Said of all files, a comma would make thousands of the first one's.
+  assert load(tmp_path, bank, shop, decimal='comma').features[0, 0] == 1250
+
+
+@pytest.mark.parametrize('typed, said', [
+    ({}, 'telecom.csv.*options=decimal=,comma'),
+    (dict(decimal='point'), 'telecom.csv.*options=decimal=point,comma'),
+    (dict(sep=','), 'bank.csv.*options=sep=semicolon,comma'),
+    (dict(encoding=',nope'), "telecom.csv.* got 'nope'"),
+])
+def test_what_is_advised_for_a_file_leaves_others_alone(typed, said, tmp_path):
+  with pytest.raises(ValueError, match=said):
+    load(tmp_path, BANK, 'who,paid\n9,"3,5"\n8,"2,2"\n7,"1,5"\n', **typed)
+
+
 def test_one_file_alone_and_a_missing_one_are_refused(tmp_path):
   with pytest.raises(ValueError, match='two files or more.*bank.csv;telecom'):
     load(tmp_path, BANK)

@@ -106,13 +106,21 @@ def retyped(said: str, typed: str) -> str:
   if not before:
     return said
 
-  def whole_flag(match: re.Match) -> str:
-    now = _named(match[1] or match[2])
+  def whole_flag(now: dict[str, str]) -> dict[str, str]:
     for name in _NAMES & before.keys() & now.keys():
       now[name] = _more(before[name], now[name])
-    return _written(before | now)
+    return before | now
 
-  return _TYPED.sub(whole_flag, said)
+  return rewritten(said, whole_flag)
+
+
+def rewritten(
+    said: str, change: Callable[[dict[str, str]], dict[str, str]]
+) -> str:
+  """A message whose flags, as `flag` writes them, have changed options."""
+  return _TYPED.sub(
+      lambda match: _written(change(_named(match[1] or match[2]))), said
+  )
 
 
 def _named(typed: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 from vfljax.data import cells, frame, namesakes
 from vfljax.data.columns import column_of, kind_of, numbers
 from vfljax.data.dialect import Recognised
+from vfljax.data.each import advised, each
 from vfljax.data.files import brief, find, parted
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
@@ -34,10 +35,10 @@ HOW = (
 
 
 def parties(
-    path: str = '', label: str = '', ids: str = '', missing: str = 'refuse',
-    sep: str = '', drop: Names = '', positive: str = '', categories: int = 100,
-    text: Names = '', rounded: Names = '', decimal: str = '',
-    encoding: str = '', gaps: Names = '',
+    path: str = '', label: str = '', ids: Names = '', missing: str = 'refuse',
+    sep: Names = '', drop: Names = '', positive: str = '',
+    categories: int = 100, text: Names = '', rounded: Names = '',
+    decimal: Names = '', encoding: Names = '', gaps: Names = '',
 ) -> Table:
   """A CSV or Parquet file of each party, joined by ids.
 
@@ -45,10 +46,13 @@ def parties(
     path: The files with ';' between, the active party's first. Those that end
       in .parquet or .pq are Parquet, all others CSV.
     label: Name of the label column, in the first file.
-    ids: Name of a column of ids, which is in all files and is no feature. Ids
-      are compared as text: 7 and 007 are two.
-    missing, sep, drop, positive, categories, text, rounded, decimal, encoding,
-      gaps: As of `frame.csv`, for all files.
+    ids: Name of a column of ids, which is in all files and is no feature; or a
+      name in each file, 'customer,client'. Ids are compared as text: 7 and 007
+      are two.
+    sep, decimal, encoding: As of `frame.csv`; one word for all files, or one of
+      each, 'comma,point'.
+    missing, drop, positive, categories, text, rounded, gaps: As of `frame.csv`,
+      for all files.
 
   Raises:
     FileNotFoundError, ValueError: as `frame.csv` and `joined`.
@@ -61,20 +65,40 @@ def parties(
     raise ValueError(f'This needs two files or more. {HOW}')
   for one in files:
     find(one, '', HOW)
-  if not ids:
+  own = each('ids', ids, len(files))
+  if not all(own):
     raise ValueError(f'Which column has the ids of rows? {HOW}')
-  how = cells.Written(sep, decimal, encoding, gaps)
+  typed = {
+      name: each(name, word, len(files)) for name, word in
+      dict(sep=sep, decimal=decimal, encoding=encoding).items()
+  }
   frames, names = [], [pathlib.Path(one).name for one in files]
   for k, (one, name) in enumerate(zip(files, names)):
-    with _named(name):
+    way = {option: words[k] for option, words in typed.items()}
+    how = cells.Written(gaps=gaps, **way)
+    with _named(name), _advising(k, typed):
       frames.append(
           cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
-          else cells.csv(one, '' if k else label, drop, text, rounded, how, ids)
+          else cells.csv(
+              one, '' if k else label, drop, text, rounded, how, own[k]
+          )
       )
   return joined(
-      frames, label, ids, missing, names=names, drop=drop, positive=positive,
+      frames, label, own, missing, names=names, drop=drop, positive=positive,
       categories=categories, text=text, rounded=rounded,
   )
+
+
+@contextlib.contextmanager
+def _advising(file: int, typed: dict[str, tuple[str, ...]]) -> Iterator[None]:
+  """A context where what errors advise for a file leaves others alone."""
+  try:
+    yield
+  except ValueError as error:
+    said = advised(str(error), file, typed)
+    if said == str(error):
+      raise
+    raise ValueError(said) from error
 
 
 @contextlib.contextmanager
@@ -89,7 +113,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 def joined(
-    frames: 'Sequence[pd.DataFrame]', label: str, ids: str,
+    frames: 'Sequence[pd.DataFrame]', label: str, ids: Names,
     missing: str = 'refuse', names: Sequence[str] = (), drop: Names = '',
     **more: Any,
 ) -> Table:
@@ -98,7 +122,8 @@ def joined(
   Args:
     frames: Each party's, the active one's first. They stay as they are. Names
       of columns are read as text: 5 as '5'.
-    label, ids, missing: As of `parties`.
+    label, missing: As of `parties`.
+    ids: The column of ids: its name, or a list of one in each frame.
     names: What messages call the frames.
     drop: Columns to leave out, wherever they are.
     **more: `positive`, `categories`, `text` and `rounded`, as of `frame.csv`.
@@ -112,20 +137,20 @@ def joined(
     Recognised: (one line) if some rows are not at all parties; and as
       `frame.csv`.
   """
-  frames = _frames(frames, label, ids)
+  frames, ids = _frames(frames, label, ids)
   names = names or [f'the table of party {k}' for k in range(len(frames))]
-  for one, name in zip(frames, names):
+  for one, name, column in zip(frames, names, ids):
     with _named(name):  # Of two such columns of ids, one would be chosen.
-      namesakes.refuse_twice(list(one.columns), label, [ids, *several(drop)])
+      namesakes.refuse_twice(list(one.columns), label, [column, *several(drop)])
   _check(frames, names, label, ids, several(drop))
   own = [
-      _by_id(one, ids, name).drop(columns=[ids, *several(drop)],
-                                  errors='ignore')
-      for one, name in zip(frames, names)
+      _by_id(one, column, name).drop(columns=[column, *several(drop)],
+                                     errors='ignore')
+      for one, name, column in zip(frames, names, ids)
   ]
-  for one, name in zip(own[1:], names[1:]):
+  for one, name, column in zip(own[1:], names[1:], ids[1:]):
     if not len(one.columns):
-      raise ValueError(f'{name} has no column besides {ids!r}.')
+      raise ValueError(f'{name} has no column besides {column!r}.')
   common = own[0].index
   for one in own[1:]:
     common = common[common.isin(one.index)]
@@ -138,8 +163,10 @@ def joined(
   return impute(table) if missing == 'impute' else table
 
 
-def _frames(frames: Any, label: Any, ids: Any) -> 'list[pd.DataFrame]':
-  """The frames with the names of their columns as text."""
+def _frames(
+    frames: Any, label: Any, ids: Any
+) -> 'tuple[list[pd.DataFrame], tuple[str, ...]]':
+  """(the frames with names of columns as text, the column of ids of each)."""
   every = list(frames) if isinstance(frames, Iterable) else [frames]
   odd = [one for one in every
          if not hasattr(one, 'set_axis') or not hasattr(one, 'columns')]
@@ -149,18 +176,20 @@ def _frames(frames: Any, label: Any, ids: Any) -> 'list[pd.DataFrame]':
         'The tables must be a list of pandas DataFrames, one of each party; '
         f'got {checks.kind(frames if isinstance(odd[0], str) else odd[0])}.'
     )
-  for what, name in dict(label=label, ids=ids).items():
+  ids = ids if isinstance(ids, tuple | list) else [ids]
+  for what, name in [('label', label), *(('ids', one) for one in ids)]:
     if not isinstance(name, str):
       raise ValueError(
           f"{what} must be the name of a column as text, such as '5'; got "
           f'{brief(name)}.'
       )
-  return [one.set_axis([str(c) for c in one.columns], axis=1) for one in every]
+  named = [one.set_axis([str(c) for c in one.columns], axis=1) for one in every]
+  return named, each('ids', ids, len(every))
 
 
 def _check(
     frames: 'Sequence[pd.DataFrame]', names: Sequence[str], label: str,
-    ids: str, drop: Sequence[str],
+    ids: Sequence[str], drop: Sequence[str],
 ) -> None:
   """Refuses columns that are missing, or at two parties."""
   if len(frames) < 2 or len(names) != len(frames):
@@ -168,15 +197,19 @@ def _check(
         'There must be a table of each of two or more parties, and a name of '
         f'each; got {len(frames)} and {len(names)}.'
     )
-  for one, name in zip(frames, names):
+  for one, name, own in zip(frames, names, ids):
     try:
-      frame.require(one, ids)
+      frame.require(one, own)
     except ValueError as error:
-      raise ValueError(f'{name} lacks the ids. {error}') from None
-  if label in (ids, *drop) or ids in drop:
+      raise ValueError(
+          f'{name} lacks the ids. {error} If tables call them otherwise, type '
+          f'a name for each: ids={",".join(["<name>"] * len(names))}.'
+      ) from None
+  if label in (ids[0], *drop) or {*ids} & {*drop}:
+    same = ids[0] if len({*ids}) == 1 else list(ids)
     raise ValueError(
         'The label, the ids and columns to leave out must be different columns;'
-        f' got {brief(label)}, {brief(ids)}, {brief(list(drop))}.'
+        f' got {brief(label)}, {brief(same)}, {brief(list(drop))}.'
     )
   every = [column for one in frames for column in one]
   for name in drop:
@@ -192,7 +225,9 @@ def _check(
         f'Several tables have the label, {label!r}. It is the active '
         f"party's: remove it from all but {names[0]}."
     )
-  kept = [c for c in every if c not in (ids, *drop)]
+  kept = [
+      c for one, own in zip(frames, ids) for c in one if c not in (own, *drop)
+  ]
   if twice := [*dict.fromkeys(c for c in kept if kept.count(c) > 1)]:
     raise ValueError(
         f'Several tables have {listing(map(repr, twice))}, and a column can be '
