@@ -92,6 +92,40 @@ def test_ids_are_compared_as_they_are_written(tmp_path):
   np.testing.assert_array_equal(found.features, [[1, 6], [2, 5]])
 
 
+@pytest.mark.parametrize('ids, said', [
+    (['007', '8', '9'], "'7' and '007' different"),
+    (['7.0', '8', '9'], "'7' and '7.0' different"),
+    (['7', 'a 8', '9'], "'A-8' and 'a 8' different"),
+])
+def test_rows_that_are_lost_for_how_ids_are_written_are_told(ids, said):
+  bank = pd.DataFrame(dict(id=['7', '8', '9', 'A-8'], y=[0, 1, 0, 1]))
+  shop = pd.DataFrame(dict(id=[*ids, 'z'], f=[1.0, 2.0, 3.0, 4.0]))
+  more = ' 1 more would be if ids were written alike: case, blanks, hyphens'
+  with pytest.warns(data.Recognised, match=f'used .*{more}.*{said}') as told:
+    data.joined([bank, shop], 'y', 'id')
+  assert len(told) == 1
+
+
+def test_ids_are_alike_where_all_parties_write_them_so():
+  frames = [
+      pd.DataFrame(dict(id=['1', own], **more)) for own, more in (
+          ('02', dict(y=[0, 1])), ('2', dict(f=[1.0, 2])), ('3', dict(g=[1, 2]))
+      )
+  ]
+  with pytest.warns(data.Recognised, match=r'2 in the table of party 2\)\.$'):
+    data.joined(frames, 'y', 'id')
+
+
+def test_tables_whose_ids_are_all_written_otherwise_are_told_so():
+  bank = pd.DataFrame(dict(id=['A-1', 'A-2', 'B'], y=[0, 1, 0]))
+  shop = pd.DataFrame(dict(id=['a1', 'a2', 'c'], f=[1.0, 2.0, 3.0]))
+  with pytest.raises(ValueError, match="'A-1', 'a1'. 2 more .*'A-1' and 'a1'"):
+    data.joined([bank, shop], 'y', 'id')
+  shop = pd.DataFrame(dict(id=['d', 'e', 'c'], f=[1.0, 2.0, 3.0]))
+  with pytest.raises(ValueError, match=r"The first ones are 'A-1', 'd'\.$"):
+    data.joined([bank, shop], 'y', 'id')
+
+
 @pytest.mark.parametrize('bank, telecom, options, said', [
     (BANK, TELECOM.replace('who', 'whom'), {}, 'telecom.csv lacks the ids'),
     (BANK, TELECOM.replace('11', '9'), {}, '1 of 4 rows have the id of'),

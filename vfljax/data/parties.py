@@ -9,15 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import pathlib
 from typing import TYPE_CHECKING, Any
-import warnings
-
-import numpy as np
 
 from vfljax.data import cells, frame, namesakes
-from vfljax.data.columns import column_of, kind_of, numbers
-from vfljax.data.dialect import Recognised
 from vfljax.data.each import advised, each
 from vfljax.data.files import brief, find, parted
+from vfljax.data.ids import by_id, in_all, named
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, impute, listing
@@ -76,7 +72,7 @@ def parties(
   for k, (one, name) in enumerate(zip(files, names)):
     way = {option: words[k] for option, words in typed.items()}
     how = cells.Written(gaps=gaps, **way)
-    with _named(name), _advising(k, typed):
+    with named(name), _advising(k, typed):
       frames.append(
           cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
           else cells.csv(
@@ -99,17 +95,6 @@ def _advising(file: int, typed: dict[str, tuple[str, ...]]) -> Iterator[None]:
     if said == str(error):
       raise
     raise ValueError(said) from error
-
-
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-  """A context where errors say of which table they are."""
-  try:
-    yield
-  except ValueError as error:
-    if name in str(error):
-      raise
-    raise ValueError(f'{name}: {error}') from error
 
 
 def joined(
@@ -140,21 +125,18 @@ def joined(
   frames, ids = _frames(frames, label, ids)
   names = names or [f'the table of party {k}' for k in range(len(frames))]
   for one, name, column in zip(frames, names, ids):
-    with _named(name):  # Of two such columns of ids, one would be chosen.
+    with named(name):  # Of two such columns of ids, one would be chosen.
       namesakes.refuse_twice(list(one.columns), label, [column, *several(drop)])
   _check(frames, names, label, ids, several(drop))
   own = [
-      _by_id(one, column, name).drop(columns=[column, *several(drop)],
-                                     errors='ignore')
+      by_id(one, column, name).drop(columns=[column, *several(drop)],
+                                    errors='ignore')
       for one, name, column in zip(frames, names, ids)
   ]
   for one, name, column in zip(own[1:], names[1:], ids[1:]):
     if not len(one.columns):
       raise ValueError(f'{name} has no column besides {column!r}.')
-  common = own[0].index
-  for one in own[1:]:
-    common = common[common.isin(one.index)]
-  _tell(own, common, names)
+  common = in_all([one.index for one in own], names)
   own = [one.loc[common].reset_index(drop=True) for one in own]
   whole = own[0].join(own[1:])
   table = frame.table(whole, label, missing, **more)
@@ -233,67 +215,6 @@ def _check(
         f'Several tables have {listing(map(repr, twice))}, and a column can be '
         f'at one party only. Rename it in one, or leave it out of all: '
         f'{flag(drop=twice[0])}'
-    )
-
-
-def _by_id(one: 'pd.DataFrame', ids: str, name: str) -> 'pd.DataFrame':
-  """The table with its ids as index, as text.
-
-  Raises:
-    ValueError: if an id is missing, or there twice.
-  """
-  column: Any = column_of(one, ids)
-  if column.isna().any():
-    row = int(column.isna().to_numpy().argmax()) + 1
-    raise ValueError(f'{name}: row {row} has no id in {ids!r}.')
-  if kind_of(column) in ('floating', 'mixed-integer-float'):
-    with _named(name):
-      column = _whole(column)
-  text = column.astype(str).str.strip()
-  if len(double := text[text.duplicated()]):
-    raise ValueError(
-        f'{name}: {len(double)} of {len(text)} rows have the id of another '
-        f'one, as {brief(double.iloc[0])} in {ids!r}. Keep one row of each.'
-    )
-  return one.set_axis(text.to_numpy(), axis=0)
-
-
-def _whole(column: 'pd.Series') -> Any:
-  """Ids as whole numbers, of floats as pandas has them beside a gap.
-
-  Raises:
-    ValueError: if one has a fraction, or is so large that another id may have
-      been rounded to it.
-  """
-  import pandas as pd
-
-  values = numbers(column)
-  if (values != np.round(values)).any() or not np.isfinite(values).all():
-    raise ValueError(f'{column.name!r} has fractions, which are no ids.')
-  bits = {2: 11, 4: 24}.get(getattr(column.dtype, 'itemsize', 8), 53)
-  if (abs(values) >= 2**bits).any():
-    raise ValueError(
-        f'{column.name!r} has floats, like {abs(values).max():g}, to which '
-        "other ids may have been rounded: read it as text or 'Int64'."
-    )
-  return pd.Series(values.astype(np.int64))
-
-
-def _tell(
-    own: 'Sequence[pd.DataFrame]', common: 'pd.Index', names: Sequence[str]
-) -> None:
-  """Warns of rows that are not at all parties; refuses if all are."""
-  sizes = ', '.join(f'{len(one)} in {name}' for one, name in zip(own, names))
-  if not len(common):
-    some = ', '.join(brief(one.index[0]) for one in own if len(one))
-    raise ValueError(
-        f'No id is in all tables ({sizes}). Are they written alike? The first '
-        f'ones are {some}.'
-    )
-  if any(len(one) > len(common) for one in own):
-    warnings.warn(
-        f'{len(common)} rows are in all tables, and used ({sizes}).',
-        Recognised, stacklevel=3,
     )
 
 
