@@ -30,6 +30,11 @@ def test_ours_are_good(name):
   contracts.check_defense(method, *method.strengths[:1])
 
 
+def test_checks_stretch_no_axis_themselves():
+  with jax.numpy_rank_promotion('raise'):
+    contracts.check_defense(defenses.REGISTRY['none'])
+
+
 def test_a_memory_of_rows_is_good():
   """Which no other number of rows can be tried with."""
   contracts.check_defense(

@@ -11,7 +11,7 @@ import sklearn.metrics
 from scipy import stats
 from skimage import metrics as images
 
-from vfljax import measure, metrics
+from vfljax import likeness, measure, metrics
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 roc_auc = jax.jit(metrics.roc_auc)
@@ -383,6 +383,22 @@ def test_metrics_need_no_implicit_casts():
       jax.eval_shape(metrics.distance_correlation, x, x, weights)
     jax.eval_shape(metrics.ssim, image, image)
     jax.eval_shape(metrics.psnr, image, image)
+    jax.eval_shape(likeness.finds_its_own, image, image)
+
+
+def test_a_second_call_outside_of_jit_traces_no_loop(monkeypatch):
+  """Each that is traced is compiled, too, and its program is kept."""
+  scores, labels, _ = ranked(0, 1)
+  x = np.random.default_rng(0).normal(size=(metrics.AT_ONCE + 1, 2))
+  calls = [
+      lambda i: metrics.leak_auc(scores + i, labels),
+      lambda i: metrics.distance_correlation(x + i, x**2),
+  ]
+  known = [call(0) for call in calls]
+  monkeypatch.setattr(jax.lax, 'fori_loop', None)
+  monkeypatch.setattr(jax.lax, 'map', None)
+  again = [call(1) for call in calls]
+  np.testing.assert_allclose(again, known, rtol=1e-5)
 
 
 def test_roc_auc_of_scores_that_a_cpu_takes_for_zero():

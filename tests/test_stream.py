@@ -68,6 +68,24 @@ def test_the_numbers_are_those_of_training_in_memory(tmp_path, options):
     np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+def test_another_seed_compiles_nothing(tmp_path):
+  data, traced = images(tmp_path), []
+
+  def scaled(features):
+    traced.extend(x for x in features if isinstance(x, jax.core.Tracer))
+    return tuple(map(scale.images, features))
+
+  own = plan()
+  one, _ = stream.fit(KEY, own, data, 4, scaled)
+  before = len(traced)
+  other, _ = stream.fit(jax.random.key(4), own, data, 4, scaled)
+  assert before and len(traced) == before
+  again, _ = stream.fit(KEY, own, data, 4, scaled)
+  leaves = [jax.tree.leaves(x.parties) for x in (one, other, again)]
+  assert all((a == c).all() for a, _, c in zip(*leaves))
+  assert any((a != b).any() for a, b, _ in zip(*leaves))
+
+
 def test_rows_are_gathered_by_their_place_among_those_trained_on():
   data = Batch(
       (np.arange(10) * 10, None), np.eye(10, 2, dtype=np.float32)

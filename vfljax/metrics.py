@@ -62,7 +62,8 @@ def roc_auc(
   twice = counts_below(below, jnp.stack([keys, keys + 1])).sum(0)
   twice = jnp.where(positive, twice, 0)
   total = _total(twice, scores.dtype)
-  pairs = _count(positive, scores.dtype) * _count(negative, scores.dtype)
+  count = lambda mask: mask.sum(dtype=jnp.int32).astype(scores.dtype)
+  pairs = count(positive) * count(negative)
   defined = (pairs > 0) & ~(jnp.isnan(scores) & counted).any()
   area = total / 2 / jnp.where(pairs > 0, pairs, 1)
   return jnp.where(defined, area, jnp.nan)
@@ -162,9 +163,8 @@ def distance_correlation(
   a, b = centered_distances(x, real), centered_distances(y, real)
   var_x, var_y = (a * a).mean(), (b * b).mean()
   varies = (var_x != 0) & (var_y != 0)  # True of NaN, so that NaN stays NaN.
-  norm = jnp.sqrt(jnp.where(varies, var_x, 1)) * jnp.sqrt(
-      jnp.where(varies, var_y, 1)
-  )
+  root = lambda variance: jnp.sqrt(jnp.where(varies, variance, 1))
+  norm = root(var_x) * root(var_y)
   return safe_sqrt(jnp.where(varies, (a * b).mean() / norm, 0))
 
 
@@ -189,12 +189,16 @@ def centered_distances(x: Array, real: Array) -> Array:
 def _distances(x: Array) -> Array:
   """Euclidean distances [n, n] of the rows of x [n, width].
 
-  Of many rows a CPU takes one after the other. The gradient of all differences
-  at once would be an array [n, n, width], which it reads against the grain and
-  many times as slowly.
+  Of many rows a CPU takes one after the other: the gradient of all differences,
+  [n, n, width], it reads against the grain and many times as slowly.
   """
   if target.kind() != 'cpu' or len(x) <= AT_ONCE:
     return safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+  return _one_by_one(x)
+
+
+@jax.jit(inline=True)  # As `counts_below`: each call outside would compile.
+def _one_by_one(x: Array) -> Array:
   row = lambda one: safe_sqrt(((one[None] - x) ** 2).sum(-1))
   return lax.map(jax.checkpoint(row, prevent_cse=False), x)
 
@@ -226,10 +230,6 @@ def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
 def _holds(x: Array) -> Array:
   """bool [n]: which numbers are above 0; booleans as they are."""
   return x if jnp.issubdtype(x.dtype, jnp.bool_) else x > 0
-
-
-def _count(mask: Array, dtype) -> Array:
-  return mask.sum(dtype=jnp.int32).astype(dtype)
 
 
 def _total(x: Array, dtype) -> Array:

@@ -158,6 +158,7 @@ def masked_median(x: Array, mask: Array) -> Array:
   return (as_floats(found).sum(-1) / 2).astype(x.dtype)
 
 
+@jax.jit(inline=True)  # Outside of `jit` a new loop is compiled at each call.
 def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 

@@ -10,6 +10,7 @@ copying.
 train several at once, as `vfljax.runner.compiled.streamed` does.
 """
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax import check as number
-from vfljax import samples, train
+from vfljax import samples, target, train
 from vfljax.types import Array, Batch, Key, State
 
 Transform = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -29,6 +30,10 @@ def fit(
     transform: Transform = lambda features: features,
 ) -> tuple[State, dict[str, Any]]:
   """Trains a federation on samples that stay on the host.
+
+  Another call with the same plan and transform, such as another seed's,
+  compiles nothing, unless the plan has auxiliary samples. As with `jax.jit`,
+  values that their functions close over are those at the time of tracing.
 
   Args:
     key: As for `train.fit`.
@@ -63,19 +68,11 @@ def _fit(
   run = train.start(
       key, plan, first._replace(features=transform(first.features))
   )
-  order = jax.jit(lambda run, epoch: train.epoch_of(
-      plan, run.key, epoch, len(data.labels)
-  ))
-  rounds = jax.jit(
-      lambda watched, run, part, keys, real: play(
-          plan, run, part, keys, watched, transform, real
-      ), static_argnums=0, donate_argnums=1,
-  )
-  end = jax.jit(
-      lambda watched, run, own, rows, epoch: train.close(
-          plan, run, own, rows['loss'], [rows['watch']], epoch, watched
-      ), static_argnums=0, donate_argnums=1,
-  )
+  given = target.kind(), plan, len(data.labels), transform
+  try:
+    order, rounds, end = _kept(*given)
+  except TypeError:  # Auxiliary samples are arrays, which have no hash.
+    order, rounds, end = _programs(*given)
   history: list[dict] = []
   for epoch in range(plan.epochs):
     watched = train.is_watched(epoch, plan.every, plan.epochs)
@@ -95,6 +92,31 @@ def _fit(
   zeros = jax.tree.map(jnp.zeros_like, history[-1])
   rows = [zeros | row for row in history]
   return train.finish(run), jax.tree.map(lambda *x: jnp.stack(x), *rows)
+
+
+def _programs(
+    kind: str, plan: train.Plan, count: int, transform: Transform
+) -> tuple[Callable, Callable, Callable]:
+  """An epoch's order, rounds and end; `kind` only tells programs apart."""
+  del kind
+  order = jax.jit(
+      lambda run, epoch: train.epoch_of(plan, run.key, epoch, count)
+  )
+  rounds = jax.jit(
+      lambda watched, run, part, keys, real: play(
+          plan, run, part, keys, watched, transform, real
+      ), static_argnums=0, donate_argnums=1,
+  )
+  end = jax.jit(
+      lambda watched, run, own, rows, epoch: train.close(
+          plan, run, own, rows['loss'], [rows['watch']], epoch, watched
+      ), static_argnums=0, donate_argnums=1,
+  )
+  return order, rounds, end
+
+
+# A jit's programs go with it. Few are kept, since each holds its plan.
+_kept = lru_cache(4)(_programs)
 
 
 def check(plan: train.Plan, samples: int, chunk: int) -> None:

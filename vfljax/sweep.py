@@ -139,7 +139,7 @@ def sweep(
 
   Another call with the same function and cells of the same number and shapes is
   not compiled again. As with `jax.jit`, values that the function closes over
-  are those at the time of tracing.
+  are those at the time of tracing. `self.run` is a new function each time.
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if

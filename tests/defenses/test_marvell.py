@@ -47,6 +47,16 @@ def test_marvell_is_the_authors_optimum(scale, solve, x64):
   np.testing.assert_allclose(used, power, rtol=1e-12 if x64 else 1e-6)
 
 
+def test_a_second_search_outside_of_jit_is_not_traced(monkeypatch):
+  """Another batch's and another power's: each would be compiled."""
+  cut = jax.random.normal(KEY, (8, 3))
+  labels = jnp.eye(2)[jnp.arange(8) % 2]
+  sent = lambda power, x: raw(marvell.marvell(power))(KEY, x, labels)
+  sent(2.0, cut)
+  monkeypatch.setattr(jax.lax, 'fori_loop', None)
+  assert jnp.isfinite(sent(3.0, 2 * cut)).all()
+
+
 def test_marvells_bounds():
   data = np.load(GOLDEN / 'marvell_solver.npz')
   found = marvell.error_lower_bound(data['sumKL'])

@@ -103,7 +103,7 @@ def _solved(u, v, d, g, p, power) -> Allocation:
       lo=jnp.minimum(u, v), hi=jnp.maximum(u, v), gap=g, power=power, d=d,
       share_lo=jnp.where(swap, p, 1 - p), share_hi=jnp.where(swap, 1 - p, p),
   )
-  s = jnp.zeros_like(u) if one_dimension else _across(problem)
+  s = jnp.zeros_like(u) if one_dimension else _across(problem, target.kind())
   along_lo, along_hi = _along(problem, s)
   choose = lambda a, b: unit * jnp.where(swap, a, b)
   return Allocation(
@@ -168,15 +168,15 @@ def _floating(x) -> Array | float:
   return x if jnp.issubdtype(jnp.result_type(x), jnp.floating) else 0.0
 
 
-def _across(problem: _Problem) -> Array:
+@jax.jit(static_argnums=1, inline=True)  # Else compiled at each eager call.
+def _across(problem: _Problem, kind: str) -> Array:
   """Noise across the gap, on the class of smaller variance.
 
   The optimal s never raises the smaller variance above the larger one, and its
   power, with the part that the gap's direction must then get, is at most all of
   it. Each level tests the slope between all pieces and goes on in one of them.
   """
-  gpu = target.kind() == 'gpu'
-  pieces, *levels = ON_GPU if gpu else ELSEWHERE
+  pieces, *levels = ON_GPU if kind == 'gpu' else ELSEWHERE
   afford = problem.power / jnp.maximum(problem.share_lo * problem.d, 1e-30)
   most = jnp.minimum(problem.hi - problem.lo, afford)
   most = jnp.where(problem.d > 1, most, 0)
@@ -195,7 +195,7 @@ def _across(problem: _Problem) -> Array:
   packed = jnp.stack([*problem, jnp.zeros_like(most), most])
   # On a GPU a level is two kernels; a loop's iteration would cost more.
   *_, low, width = jax.lax.fori_loop(
-      0, levels[most.dtype.itemsize > 4], narrow, packed, unroll=gpu
+      0, levels[most.dtype.itemsize > 4], narrow, packed, unroll=kind == 'gpu'
   )
   return low + width / 2
 
