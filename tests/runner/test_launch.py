@@ -399,6 +399,20 @@ def test_what_is_printed_onto_a_full_disk():
   assert done.stderr == 'error: No room for what is printed.\n'
 
 
+@pytest.mark.skipif(os.name != 'posix', reason='no numbers of streams')
+def test_output_that_is_closed_goes_nowhere():
+  """As by `>&-`: it was a traceback, and errors went to standard output."""
+  run = lambda number, flag: subprocess.run(
+      [sys.executable, '-c', f'import os, sys; os.close({number}); '
+       'os.execv(sys.executable, [sys.executable, "launch.py", sys.argv[1]])',
+       flag], cwd=ROOT, capture_output=True, check=False,
+  )
+  done = run(1, '--version')
+  assert (done.returncode, done.stderr) == (0, b'')
+  done = run(2, '--config=none.py')
+  assert (done.returncode, done.stdout) == (2, b'')
+
+
 @pytest.mark.parametrize('encoding', ['ascii', 'cp1252'])
 def test_what_an_encoding_lacks_is_no_traceback(encoding, finished):
   """As where the system has no UTF-8, or on Windows into a file."""

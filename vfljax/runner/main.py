@@ -59,6 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv if argv is None else argv)
     first = argv[:1] and argv[0].startswith('-')  # It is no program's name.
     return _main(['vfljax', *argv] if first else argv, None)
+  _open_what_is_closed()
   # A pipe or file may have an encoding without our tables' lines or '±', as
   # cp1252 and latin-1 have: a '?' is better than a traceback after hours.
   if isinstance(sys.stdout, io.TextIOWrapper):
@@ -71,6 +72,17 @@ def main(argv: list[str] | None = None) -> int:
     stopping.end(code)
   gc.freeze()  # At exit the collector need not scan all objects once more.
   return code
+
+
+def _open_what_is_closed() -> None:
+  """Lets this process print to nowhere where its output was closed (`>&-`).
+
+  Python then has None in place of a stream. What is for stderr would be printed
+  to stdout, and a file that is opened later would get the stream's number.
+  """
+  for name in ('stdout', 'stderr'):
+    if getattr(sys, name) is None:
+      setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
 
 
 @roomy

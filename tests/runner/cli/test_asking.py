@@ -111,6 +111,19 @@ def test_what_jax_is_told_is_part_of_an_experiment(tmp_path):
     assert asked()['jax'] == dict(jax_enable_x64='True')
 
 
+def test_how_jax_draws_classes_is_part_of_an_experiment():
+  """LabelDP flips other labels; its seeds were joined with the usual ones."""
+  name = 'jax_high_dynamic_range_gumbel'
+  rows = jax.numpy.zeros((32, 9))
+  draw = lambda: jax.random.categorical(jax.random.key(0), rows).tolist()
+  usual = draw()
+  jax.config.update(name, True)
+  try:
+    assert draw() != usual and recording.settings() == {name: 'True'}
+  finally:
+    jax.config.update(name, False)
+
+
 @pytest.mark.parametrize('one, other, same', [
     ('aa', 'aa', True), ('aa', 'aa-bb', True), ('aa-bb', 'aa', True),
     ('aa-bb', 'aa-bb', True), ('aa-bb', 'aa-cc', False), ('aa', 'bb', False),

@@ -1,4 +1,9 @@
 """What `--list` prints, as somebody reads it on a screen."""
+import os
+import subprocess
+import sys
+
+from tests.command_line import ROOT
 from vfljax import defenses
 from vfljax.runner.cli import listing
 
@@ -29,3 +34,15 @@ def test_without_a_clone_it_says_where_experiments_are(tmp_path, monkeypatch):
   assert listing.text('experiments') == (
       'Experiments (--config=...)\n  none here: they are in a clone of vfljax.'
   )
+
+
+def test_experiments_are_listed_where_the_system_has_no_utf_8():
+  """Their files are UTF-8; it was a traceback."""
+  done = subprocess.run(
+      [sys.executable, 'launch.py', '--list', 'experiments'], cwd=ROOT,
+      capture_output=True, check=False, env=os.environ | dict(
+          LC_ALL='C', PYTHONUTF8='0', PYTHONCOERCECLOCALE='0'
+      ),
+  )
+  assert done.returncode == 0, done.stderr
+  assert b'experiments/quickstart.py' in done.stdout

@@ -210,6 +210,32 @@ def test_what_helps_to_write_code_is_not_for_runs(monkeypatch):
       jax.config.update(name, value)
 
 
+def test_a_guard_of_transfers_does_not_stop_a_run(monkeypatch):
+  """JAX_TRANSFER_GUARD=disallow ended it with JAX's traceback."""
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
+    monkeypatch.setenv(variable, '')
+  names = device._GUARDS
+  read = lambda: [getattr(jax.config, name) for name in names]
+  before = read()
+  move = lambda: jax.numpy.asarray(2.5) + 1  # The 1 is moved, unasked.
+  jax.config.update('jax_transfer_guard', 'disallow')  # It sets all three.
+  try:
+    with pytest.raises(jax.errors.JaxRuntimeError, match='Disallowed'):
+      move()
+    with device.restored():
+      device.set_up(0, '')
+      move()
+    assert read() == ['disallow'] * 3
+    device.set_up(0, '')
+    move()  # As on the command line.
+    with jax.transfer_guard('disallow'), device.restored():  # This thread's.
+      move()
+  finally:
+    jax.config.update('jax_transfer_guard', None)
+    for name, value in zip(names, before):
+      jax.config.update(name, value)
+
+
 def test_programs_are_not_kept_in_a_runs_folder_afterwards(
     monkeypatch, tmp_path
 ):

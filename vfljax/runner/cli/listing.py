@@ -56,7 +56,7 @@ def _experiments() -> str:
     return f'{title}\n  none here: they are in a clone of vfljax.'
   found = []
   for path in sorted(folder.rglob('*.py')):
-    text = path.read_text()
+    text = path.read_text('utf-8')
     if '\ndef get_config' in text:
       tree, name = ast.parse(text), str(path.relative_to(folder.parent))
       summary = (ast.get_docstring(tree) or '').partition('\n')[0]

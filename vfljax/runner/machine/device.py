@@ -21,11 +21,16 @@ _LAPACK = 'OPENBLAS_NUM_THREADS'
 _QUOTA = '/sys/fs/cgroup/cpu.max'
 # Folders that `set_up` was given, with that of the calling program before.
 _before: dict[str | None, str | None] = {}
+# The three that JAX_TRANSFER_GUARD sets.
+_GUARDS = tuple(
+    f'jax_transfer_guard_{way}'
+    for way in ('host_to_device', 'device_to_device', 'device_to_host')
+)
 # What `set_up` changes and can be changed back.
 _SETTINGS = (
     'jax_traceback_in_locations_limit', 'jax_compilation_cache_dir',
     'jax_persistent_cache_min_compile_time_secs',
-    'jax_numpy_rank_promotion', 'jax_debug_key_reuse',
+    'jax_numpy_rank_promotion', 'jax_debug_key_reuse', *_GUARDS,
 )
 _LOCK = threading.Lock()
 # What runs in progress have found. The first's is taken out last.
@@ -84,9 +89,12 @@ def set_up(devices: int, cache: str) -> None:
   # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
   # What helps to write code is not for ours: samples less a mean are of two
-  # ranks, and draws that are made together look like a key that is used again.
+  # ranks, draws that are made together look like a key that is used again, and
+  # a run's samples are NumPy's.
   jax.config.update('jax_numpy_rank_promotion', 'allow')
   jax.config.update('jax_debug_key_reuse', False)
+  for guard in _GUARDS:
+    jax.config.update(guard, 'allow')
   _check_platforms()
   if not cache:
     _keep_in(None)
@@ -113,7 +121,10 @@ def restored() -> Iterator[None]:
     _inside.append(_found())
   try:
     # The caller's thread may have settings of its own, by such contexts.
-    with jax.numpy_rank_promotion('allow'), jax.debug_key_reuse(False):
+    with (
+        jax.numpy_rank_promotion('allow'), jax.debug_key_reuse(False),
+        jax.transfer_guard('allow'),
+    ):
       yield
   finally:
     with _LOCK:

@@ -42,6 +42,7 @@ FIELD = 'jax'  # A field of a saved configuration: `settings`, if any.
 _SETTINGS = dict(
     jax_enable_x64='False', jax_threefry_partitionable='True',
     jax_default_prng_impl='threefry2x32', jax_random_seed_offset='0',
+    jax_high_dynamic_range_gumbel='False',  # It decides how classes are drawn.
 )
 _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
