@@ -39,9 +39,8 @@ def check(name: str, defense: Defense, begun: State) -> None:
 
 
 def message() -> Array:
-  return jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(
-      0.01, 0.02, WIDTH
-  )[None]
+  rows = jnp.arange(1.0, ROWS + 1)[:, None]
+  return rows * jnp.linspace(0.01, 0.02, WIDTH)[None]
 
 
 def _hooks(
