@@ -3,11 +3,14 @@ import io
 import warnings
 import zipfile
 
+import jax
 import numpy as np
 import pytest
 
 from vfljax import data
 from vfljax.data import npz
+
+BFLOAT16 = np.zeros((4, 3), jax.numpy.bfloat16)
 
 
 def write_npz(folder, name='mine', **arrays):
@@ -82,6 +85,7 @@ def test_npz_reads_tables_and_any_labels(tmp_path):
     (dict(y_train=np.array(['a', 'b'] * 2, object)), 'y_train.* Python object'),
     (dict(x_train=np.array([['a'] * 3] * 4)), 'features must be numbers'),
     (dict(x_train=np.zeros(4), x_test=np.zeros(2)), 'in 2, 3 or 4 dimensions'),
+    (dict(x_train=BFLOAT16, x_test=BFLOAT16[:2]), 'may have been bfloat16'),
 ])
 def test_npz_refuses(change, message, tmp_path):
   arrays = dict(

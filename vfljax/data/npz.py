@@ -158,9 +158,12 @@ def _read(
 
 def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
   if x.ndim not in (2, 3, 4) or x.dtype.kind not in 'uifb':
+    raw = ''
+    if x.dtype.kind == 'V':  # What NumPy makes of types that it does not know.
+      raw = ' It may have been bfloat16: save x.astype(numpy.float32).'
     raise ValueError(
         f'{file}: features must be numbers in 2, 3 or 4 dimensions; got shape'
-        f' {x.shape}, {x.dtype}.'
+        f' {x.shape}, {x.dtype}.{raw}'
     )
   columns = [f'x{i}' for i in range(x.shape[1] if x.ndim == 2 else 0)]
   strange = [repr(name) for name in rounded if name not in columns]
