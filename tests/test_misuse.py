@@ -304,6 +304,11 @@ MISUSES = {
     'a strength that would be 0': (
         lambda: swept(1, [1, 1e-39]), 'strengths are numbers of float32'
     ),
+    'a number of devices': (
+        lambda: swept(devices=2), r'list of JAX.*local_devices\(\).*got 2'
+    ),
+    'devices by name': (lambda: swept(devices='cpu'), "list of JAX.*got 'cpu'"),
+    'no devices': (lambda: swept(devices=[]), r'list of JAX.*got \[\]'),
     'less than a cell': (lambda: swept(cells_per_chunk=-1), 'cells_per_chunk'),
     # Networks.
     'a class that takes other arguments': (

@@ -14,10 +14,10 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'ahead', 'check', 'converting', 'crossing', 'descent', 'draws', 'flow',
-     'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics',
-     'passed', 'permuting', 'rows', 'samples', 'sampling', 'shards', 'target',
-     'types'},
+    {'ahead', 'cells', 'check', 'converting', 'crossing', 'descent', 'draws',
+     'flow', 'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need',
+     'numerics', 'passed', 'permuting', 'rows', 'samples', 'sampling', 'shards',
+     'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'returned', 'scene', 'switching', 'views'},
