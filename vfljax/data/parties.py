@@ -165,8 +165,8 @@ def _frames(
           f"{what} must be the name of a column as text, such as '5'; got "
           f'{brief(name)}.'
       )
-  named = [one.set_axis([str(c) for c in one.columns], axis=1) for one in every]
-  return named, each('ids', ids, len(every))
+  kept = [one.set_axis([str(c) for c in one.columns], axis=1) for one in every]
+  return kept, each('ids', ids, len(every))
 
 
 def _check(
