@@ -189,6 +189,18 @@ def test_what_is_advised_for_a_file_leaves_others_alone(typed, said, tmp_path):
     load(tmp_path, BANK, 'who,paid\n9,"3,5"\n8,"2,2"\n7,"1,5"\n', **typed)
 
 
+def test_what_a_warning_advises_for_a_file_leaves_others_alone(tmp_path):
+  path = written(tmp_path, BANK, '')
+  latin = 'who,Straße\n9,3\n8,2\n7,1\n'.encode('latin-1')
+  (tmp_path / 'telecom.csv').write_bytes(latin)
+  with pytest.warns(data.Recognised) as told:
+    found = data.load('parties', path, label='late', ids='who')
+  assert found.names == ('balance', 'Straße')
+  said = [one for one in told if 'latin-1' in str(one.message)]
+  assert [one.filename for one in said] == [__file__]
+  assert 'options=encoding=,cp1250' in str(said[0].message)
+
+
 def test_one_file_alone_and_a_missing_one_are_refused(tmp_path):
   with pytest.raises(ValueError, match='two files or more.*bank.csv;telecom'):
     load(tmp_path, BANK)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import pathlib
 from typing import TYPE_CHECKING, Any
+import warnings
 
 from vfljax.data import cells, frame, namesakes
 from vfljax.data.each import advised, each
@@ -87,14 +88,21 @@ def parties(
 
 @contextlib.contextmanager
 def _advising(file: int, typed: dict[str, tuple[str, ...]]) -> Iterator[None]:
-  """A context where what errors advise for a file leaves others alone."""
+  """A context where what is advised for a file leaves others alone."""
+  heard: list[warnings.WarningMessage] = []
   try:
-    yield
+    with warnings.catch_warnings(record=True) as heard:
+      yield
   except ValueError as error:
     said = advised(str(error), file, typed)
     if said == str(error):
       raise
     raise ValueError(said) from error
+  finally:
+    for one in heard:
+      warnings.warn(
+          advised(str(one.message), file, typed), one.category, stacklevel=5
+      )
 
 
 def joined(
