@@ -18,6 +18,7 @@ from vfljax.runner import run as running
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, ModelConfig
+from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing
 from vfljax.runner.main import main
 from vfljax.runner.workdir import about, store
@@ -380,6 +381,24 @@ def test_a_file_of_each_party_says_who_has_what(tmp_path, monkeypatch):
   # Another number of parties is left for the split to refuse.
   config = choice.sized(Config(), table, ['--config.data.parties=2'])
   assert (config.data.split, config.data.parties) == ('held', 2)
+
+
+def test_options_that_messages_advise_have_the_ids_too(tmp_path, monkeypatch):
+  """Whoever typed them beside --ids was told to leave them out."""
+  monkeypatch.chdir(tmp_path)
+  typed = '--config.data.options=ids=who;decimal=comma,'
+  asked, rest = recommend._parsed(['a.csv', 'b.csv', '--ids=who', typed])
+  data = recommend.settings(asked, rest)[0].config.data
+  assert data.options == 'ids=who;decimal=comma,'
+  for own, said in (
+      ('decimal=comma,', "type '--config.data.options=ids=who;decimal=comma,'"),
+      ('ids=no;sep=tab', 'is set by --ids=who already'),
+  ):
+    asked, rest = recommend._parsed(
+        ['a.csv', 'b.csv', '--ids=who', f'--config.data.options={own}']
+    )
+    with pytest.raises(UserError, match=said):
+      recommend.settings(asked, rest)
 
 
 def test_one_argument_may_have_all_files_or_a_semicolon(tmp_path, monkeypatch):

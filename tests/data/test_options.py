@@ -181,6 +181,10 @@ def test_types_of_somebody_elses_loader():
      "Or --config.data.options='drop=(\"id\",\"a, b\")'."),
     ('drop=("a, b","c")', 'Or --config.data.options=drop=id.',
      "Or --config.data.options='drop=(\"a, b\",\"c\",\"id\")'."),
+    ('drop=b;sep=tab', 'Or ' + options.flag(drop="a's"),
+     "Or --config.data.options='drop=b,a'\"'\"'s;sep=tab'"),
+    ('sep=tab', options.flag(drop='Nr.') + '.',
+     "--config.data.options='sep=tab;drop=Nr.'."),
 ])
 def test_advice_keeps_what_was_typed(typed, said, now):
   assert options.retyped(said, typed) == now

@@ -10,6 +10,7 @@ from vfljax.data import files, split
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.cli import asking
 from vfljax.runner.config import Config, DataConfig
+from vfljax.runner.errors import UserError
 from vfljax.runner.workdir import recording
 
 BANK = 'who;late;balance\n 7;yes;10\n8;no;20\n9;no;30\n11;yes;40\n'
@@ -199,6 +200,95 @@ def test_what_a_warning_advises_for_a_file_leaves_others_alone(tmp_path):
   said = [one for one in told if 'latin-1' in str(one.message)]
   assert [one.filename for one in said] == [__file__]
   assert 'options=encoding=,cp1250' in str(said[0].message)
+
+
+def test_advice_with_a_comma_at_its_end_keeps_it_when_retyped(tmp_path):
+  """It was lost, and the comma became that of all files."""
+  bank = 'who,late,paid\n7,0,"3,5"\n8,1,"2,2"\n9,1,"1,5"\n'
+  path = written(tmp_path, bank, TELECOM)
+  own = dict(name='parties', path=path, label='late', split='held')
+  with pytest.raises(UserError, match="'ids=who;decimal=comma,', or keep"):
+    load_data(DataConfig(options='ids=who', **own))
+  typed = DataConfig(options='ids=who;decimal=comma,', **own)
+  assert load_data(typed).features[0, 0] == 3.5
+
+
+def test_what_a_warning_advises_leaves_other_files_alone(tmp_path):
+  path = written(tmp_path, BANK, TELECOM)
+  latin = TELECOM.replace('plan', 'pl\xe4n').encode('latin-1')
+  (tmp_path / 'telecom.csv').write_bytes(latin)
+  told = []
+  load_data(DataConfig(
+      name='parties', path=path, label='late', options='ids=who', split='held',
+  ), tell=told.append)
+  assert "telecom.csv is not UTF-8" in told[0]
+  assert "options='ids=who;encoding=,cp1250'" in told[0]
+
+
+def test_gaps_are_those_of_a_parquet_file_too(tmp_path):
+  """They were measured: -999 stayed a number."""
+  telecom = pd.DataFrame(dict(
+      who=[11, 9, 7], calls=[-999, 2, 4], paid=[1.5, 3.0, -999],
+      plan=['a', ' ?', 'a'], kind=pd.Categorical(['?', 'b', 'b']),
+      new=[True, False, True],
+  ))
+  telecom.to_parquet(tmp_path / 'telecom.parquet')
+  path = f'{written(tmp_path, BANK)};{tmp_path / "telecom.parquet"}'
+  own = dict(label='late', ids='who', gaps='?,-999')
+  with pytest.raises(ValueError, match="'calls' in 1, 'paid' in 1, 'plan' in "
+                                       "1, 'kind' in 1 of 3 rows"):
+    with pytest.warns(data.Recognised):
+      data.load('parties', path, **own)
+  with pytest.warns(data.Recognised):
+    found = data.load('parties', path, missing='impute', **own)
+  np.testing.assert_array_equal(found.features[:, 1:3], [
+      [4, 2.25], [2, 3], [3, 1.5]
+  ])
+
+
+@pytest.mark.parametrize('typed, said', [
+    (dict(decimal=['', 'comma']), 'decimal=comma is .*empty: .*=decimal=$'),
+    (dict(encoding='cp1250,utf-8'),
+     "encoding=utf-8 is .*empty: .*options='encoding=cp1250,'$"),
+])
+def test_a_word_of_a_parquet_file_s_own_is_refused(typed, said, tmp_path):
+  """It did nothing."""
+  telecom = pd.DataFrame(dict(who=[11, 9], calls=[1.0, 2.0]))
+  telecom.to_parquet(tmp_path / 'telecom.pq')
+  path = f'{written(tmp_path, BANK)};{tmp_path / "telecom.pq"}'
+  with pytest.raises(ValueError, match=f'telecom.pq: {said}'):
+    data.load('parties', path, label='late', ids='who', **typed)
+  with pytest.warns(data.Recognised, match='2 rows'):  # Said of all files.
+    data.load('parties', path, label='late', ids='who', decimal='point')
+
+
+def test_a_stray_cell_is_told_by_its_row_s_id(tmp_path):
+  """The joined table's row 18 is another one in either file."""
+  bank = 'who,late\n' + ''.join(f'{i},{i % 2}\n' for i in range(20))
+  shop = 'who,paid\n' + ''.join(f'{i},{i}\n' for i in range(20)[::-1])
+  with pytest.raises(ValueError, match="'x' in the row of id '17'. Correct"):
+    load(tmp_path, bank, shop.replace('17,17', '17,x'))
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):
+  for folder, text in (('bank', BANK), ('shop', TELECOM.replace('who', 'no'))):
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / 'own.csv').write_text(text)
+  path = f'{tmp_path}/bank/own.csv;{tmp_path}/shop/own.csv'
+  with pytest.raises(ValueError, match='/shop/own.csv lacks the ids'):
+    data.load('parties', path, label='late', ids='who')
+
+
+def test_a_party_may_leave_out_what_another_one_s_ids_are_called(tmp_path):
+  telecom = 'who,client,calls\nc1,7,1\nc2,8,2\nc3,9,3\n'
+  found = load(tmp_path, BANK, telecom, ids='who,client', drop='who')
+  assert found.names == ('balance', 'calls')
+  np.testing.assert_array_equal(found.features, [[10, 1], [20, 2], [30, 3]])
+  with pytest.raises(ValueError, match='must be different columns'):
+    load(tmp_path, BANK, telecom, ids='who,client', drop='client')
+  with pytest.raises(ValueError, match='bank.csv: row 1 has no id'):
+    load(tmp_path, BANK.replace(' 7', '  '), telecom, ids='who,client',
+         drop='who')
 
 
 def test_one_file_alone_and_a_missing_one_are_refused(tmp_path):

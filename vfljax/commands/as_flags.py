@@ -10,7 +10,7 @@ from vfljax.runner.errors import UserError
 _INSTEAD = dict(
     name=': files that end in .parquet or .pq are Parquet, all others CSV',
     path=', or name that file first',
-    options=', or --ids and type --config.data.options with ids=... in it',
+    options=', or --ids',
 )
 
 
@@ -75,8 +75,27 @@ def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
   for flag in typed:
     field = flag.lstrip('-').partition('=')[0]
     name = field.removeprefix('config.data.')
+    if name == 'options' and asked.ids:
+      own = f'ids={asked.ids}'
+      if own in _options(flag):  # As messages advise, which know no --ids.
+        continue
+      if not any(one.startswith('ids=') for one in _options(flag)):
+        whole = ';'.join([own, *_options(flag)])
+        raise UserError(
+            'What --ids says is an option of the files, too.\nLeave out '
+            f'{shlex.quote(said[name])} and type '
+            f'{shlex.quote(f"--config.data.options={whole}")}'
+        )
     if name != field and name in said:
       raise UserError(
           f'{field} is set by {shlex.quote(said[name])} already.\nLeave out '
           f'{shlex.quote(flag)}{_INSTEAD.get(name, "")}.'
       )
+
+
+def _options(flag: str) -> list[str]:
+  """The loader's options that a flag sets: ['ids=who', 'decimal=comma']."""
+  field, _, value = flag.lstrip('-').partition('=')
+  if field != 'config.data.options':
+    return []
+  return [part.strip() for part in value.split(';') if part.strip()]

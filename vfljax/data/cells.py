@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import warnings
 
 from vfljax.data import namesakes, spelling, thousands
-from vfljax.data.columns import column_of, kind_of
+from vfljax.data.columns import NUMBERS, column_of, kind_of
 from vfljax.data.dialect import Dialect, dialect
 from vfljax.data.files import at, find, fits, reading
 from vfljax.data.options import Names, flag, several
@@ -81,8 +81,13 @@ def csv(
   return frame
 
 
-def parquet(path: str) -> 'pd.DataFrame':
-  """What a Parquet file has; an index that pandas stored is a column again."""
+def parquet(path: str, gaps: Names = '') -> 'pd.DataFrame':
+  """What a Parquet file has; an index that pandas stored is a column again.
+
+  Args:
+    path: The file.
+    gaps: Words, or numbers, that stand for a missing value.
+  """
   with extra():
     import pandas as pd
     from pyarrow import parquet as arrow  # pandas reads Parquet with it.
@@ -94,7 +99,26 @@ def parquet(path: str) -> 'pd.DataFrame':
     fits(8 * about.num_rows * about.num_columns, 'The cells that it declares')
     frame = pd.read_parquet(file, engine='pyarrow')
   kept = [name for name in frame.index.names if name is not None]
-  return frame.reset_index(kept, allow_duplicates=True)
+  frame = frame.reset_index(kept, allow_duplicates=True)
+  return _without(frame, several(gaps)) if several(gaps) else frame
+
+
+def _without(frame: 'pd.DataFrame', gaps: Sequence[str]) -> 'pd.DataFrame':
+  """The frame with gaps in place of what stands for a missing value."""
+  import pandas as pd
+
+  numbers: Any = pd.to_numeric(pd.Series(gaps), errors='coerce')
+  columns = []
+  for _, column in frame.items():
+    kind = kind_of(column)
+    if kind == 'string':
+      gone = column.str.strip().isin(gaps)
+    elif kind in NUMBERS:
+      gone = column.isin(numbers.dropna())
+    else:
+      gone = column.isin([*gaps] if kind == 'categorical' else [])
+    columns.append(column.mask(gone) if gone.any() else column)
+  return pd.concat(columns, axis=1)
 
 
 def _spelled(

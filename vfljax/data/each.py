@@ -48,6 +48,8 @@ def advised(said: str, file: int, typed: dict[str, tuple[str, ...]]) -> str:
       return word
     words = [*typed[name]]
     words[file] = word
+    if not any(words):
+      return ''  # A comma alone would be a word.
     return ','.join('comma' if one == ',' else one for one in words)
 
   return rewritten(said, lambda given: {

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # What one system writes and another does not, besides case and leading zeros.
 _OWN = re.compile(r'\.0+$|[\s\-_./]')
+_ROW = re.compile(r'(?:(?<=\bin )|(?<=, ))row (\d+)(?=[.:] )')
 
 
 @contextlib.contextmanager
@@ -31,6 +32,24 @@ def named(name: str) -> Iterator[None]:
     if name in str(error):
       raise
     raise ValueError(f'{name}: {error}') from error
+
+
+@contextlib.contextmanager
+def rows_named(ids: 'pd.Index') -> Iterator[None]:
+  """A context where errors name rows by their ids.
+
+  Rows of a joined table have other numbers in the files.
+
+  Args:
+    ids: Of the joined table's rows.
+  """
+  try:
+    yield
+  except ValueError as error:
+    said = _ROW.sub(
+        lambda row: f'the row of id {brief(ids[int(row[1]) - 1])}', str(error)
+    )
+    raise ValueError(said) from error
 
 
 def by_id(one: 'pd.DataFrame', ids: str, name: str) -> 'pd.DataFrame':

@@ -21,8 +21,10 @@ from vfljax.data.files import brief
 Names = str | Sequence[str]  # 'a, b', or ('a', 'b').
 # Options that take several names.
 _NAMES = {'drop', 'text', 'rounded', 'gaps'}
+_QUOTE = "'\"'\"'"  # An apostrophe, as shlex writes it between two.
 _TYPED = re.compile(  # A flag in a message, as `flag` writes it.
-    r"--config\.data\.options=(?:'([^']+)'|([^\s']+?)(?=[,.;)]*(?:\s|$)))"
+    rf"--config\.data\.options=(?:'((?:[^']|{_QUOTE})+)'"
+    r"|([^\s']+?)(?=[,.;)]*(?:\s|$)))"
 )
 _MOST = 2**63 - 1  # The largest whole number that options accept.
 _RULE = Rule(
@@ -73,7 +75,12 @@ def flag(**given: Names) -> str:
 
 def _written(given: dict[str, str]) -> str:
   said = ';'.join(f'{option}={value}' for option, value in given.items())
-  return f'--config.data.options={shlex.quote(said)}'
+  quoted = shlex.quote(said)
+  # Outside of quotes a last comma, as in "decimal=comma,", reads as one of the
+  # sentence around it.
+  if quoted.endswith((',', '.')):
+    quoted = f"'{quoted}'"
+  return f'--config.data.options={quoted}'
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -119,7 +126,9 @@ def rewritten(
 ) -> str:
   """A message whose flags, as `flag` writes them, have changed options."""
   return _TYPED.sub(
-      lambda match: _written(change(_named(match[1] or match[2]))), said
+      lambda match: _written(change(_named(
+          match[2] or match[1].replace(_QUOTE, "'")
+      ))), said
   )
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import warnings
 
 from vfljax.data import cells, frame, namesakes
+from vfljax.data.dialect import Recognised
 from vfljax.data.each import advised, each
 from vfljax.data.files import brief, find, parted
-from vfljax.data.ids import by_id, in_all, named
+from vfljax.data.ids import by_id, in_all, named, rows_named
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, impute, listing
@@ -47,7 +48,7 @@ def parties(
       name in each file, 'customer,client'. Ids are compared as text: 7 and 007
       are two.
     sep, decimal, encoding: As of `frame.csv`; one word for all files, or one of
-      each, 'comma,point'.
+      each, 'comma,point', which is empty for Parquet.
     missing, drop, positive, categories, text, rounded, gaps: As of `frame.csv`,
       for all files.
 
@@ -69,21 +70,40 @@ def parties(
       name: each(name, word, len(files)) for name, word in
       dict(sep=sep, decimal=decimal, encoding=encoding).items()
   }
-  frames, names = [], [pathlib.Path(one).name for one in files]
+  frames, names = [], _called(files)
   for k, (one, name) in enumerate(zip(files, names)):
     way = {option: words[k] for option, words in typed.items()}
     how = cells.Written(gaps=gaps, **way)
     with named(name), _advising(k, typed):
-      frames.append(
-          cells.parquet(one) if one.lower().endswith(('.parquet', '.pq'))
-          else cells.csv(
-              one, '' if k else label, drop, text, rounded, how, own[k]
-          )
-      )
+      if one.lower().endswith(('.parquet', '.pq')):
+        _refuse_words(k, typed)
+        frames.append(cells.parquet(one, gaps))
+      else:
+        left = [word for word in several(drop) if word != own[k]]
+        frames.append(cells.csv(
+            one, '' if k else label, left, text, rounded, how, own[k]
+        ))
   return joined(
       frames, label, own, missing, names=names, drop=drop, positive=positive,
       categories=categories, text=text, rounded=rounded,
   )
+
+
+def _called(files: Sequence[str]) -> list[str]:
+  """What messages call files: names without folders, if they tell them apart.
+  """
+  names = [pathlib.Path(one).name for one in files]
+  return names if len({*names}) == len(names) else [*files]
+
+
+def _refuse_words(file: int, typed: dict[str, tuple[str, ...]]) -> None:
+  """Refuses words of a Parquet file's own, which would do nothing."""
+  for option, words in typed.items():
+    if words[file] and len({*words}) > 1:
+      raise ValueError(
+          f'{option}={words[file]} is how a CSV file is written, and this one '
+          f'is Parquet. Leave its word empty: {flag(**{option: ""})}'
+      )
 
 
 @contextlib.contextmanager
@@ -147,7 +167,8 @@ def joined(
   common = in_all([one.index for one in own], names)
   own = [one.loc[common].reset_index(drop=True) for one in own]
   whole = own[0].join(own[1:])
-  table = frame.table(whole, label, missing, **more)
+  with rows_named(common):
+    table = frame.table(whole, label, missing, **more)
   holders = [k for k, one in enumerate(own) for c in one if c != label]
   table = table._replace(holders=tuple(holders[g] for g in table.groups))
   return impute(table) if missing == 'impute' else table
@@ -195,7 +216,9 @@ def _check(
           f'{name} lacks the ids. {error} If tables call them otherwise, type '
           f'a name for each: ids={",".join(["<name>"] * len(names))}.'
       ) from None
-  if label in (ids[0], *drop) or {*ids} & {*drop}:
+  # A party may have, and leave out, what another one's ids are called.
+  others = {c for one, own in zip(frames, ids) for c in one if c != own}
+  if label in (ids[0], *drop) or ({*ids} & {*drop}) - others:
     same = ids[0] if len({*ids}) == 1 else list(ids)
     raise ValueError(
         'The label, the ids and columns to leave out must be different columns;'
