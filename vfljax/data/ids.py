@@ -49,6 +49,8 @@ def rows_named(ids: 'pd.Index') -> Iterator[None]:
     said = _ROW.sub(
         lambda row: f'the row of id {brief(ids[int(row[1]) - 1])}', str(error)
     )
+    if said == str(error):
+      raise
     raise ValueError(said) from error
 
 

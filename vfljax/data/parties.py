@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import warnings
 
 from vfljax.data import cells, frame, namesakes
-from vfljax.data.dialect import Recognised
 from vfljax.data.each import advised, each
 from vfljax.data.files import brief, find, parted
 from vfljax.data.ids import by_id, in_all, named, rows_named
