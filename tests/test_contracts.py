@@ -35,6 +35,13 @@ def test_checks_stretch_no_axis_themselves():
     contracts.check_defense(defenses.REGISTRY['none'])
 
 
+def test_keys_that_checks_play_again_are_no_fault_of_the_method():
+  with jax.debug_key_reuse(True):
+    contracts.check_defense(defenses.REGISTRY['iso'], 5.0)
+    contracts.check_attack(attacks.norm_scoring())
+    assert jax.config.jax_debug_key_reuse
+
+
 def test_a_memory_of_rows_is_good():
   """Which no other number of rows can be tried with."""
   contracts.check_defense(

@@ -1,7 +1,10 @@
 """Figures and the page around them: what can be read, without any script."""
 import io
 import re
+import threading
+import time
 
+import matplotlib
 import numpy as np
 from PIL import Image
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from tests import fake_results
 from tests.report.test_report import Page
 from vfljax.report import (
-    drawing, page, plots, ranks, reading, svg, writing,
+    drawing, page, plots, ranks, reading, svg, usual, writing,
 )
 from vfljax.report.plots import PRINT, Curve
 
@@ -188,6 +191,54 @@ def test_figures_are_files_of_their_own(made):
     text = found['trade-off-worst']
   text = text.decode()
   assert 'var(' not in text and PRINT.series[1] in text
+
+
+@pytest.mark.parametrize('settings', [
+    {'text.usetex': True}, {'font.family': ['monospace'], 'font.size': 30.0},
+    {'axes.unicode_minus': False, 'markers.fillstyle': 'left'},
+    {'savefig.bbox': 'tight', 'figure.constrained_layout.use': True},
+])
+def test_figures_do_not_follow_the_programs_own_settings(made, settings):
+  """Neither a notebook's style, nor LaTeX, which may not be installed."""
+  ranked = ranks.rank(made[1])[:2]
+  some = made[1]._replace(attacks=made[1].attacks[:1])
+
+  def drawn():
+    one, = drawing.over_epochs(some, ranked, PRINT)
+    two, *_ = drawing.trade_offs(some)
+    return (
+        svg.saved(one.drawn, 'a', 'png'), svg.saved(one.drawn, 'a', 'svg'),
+        svg.inline(two.drawn, 'b', 'A figure.'), svg.swatch(3),
+    )
+
+  plain = drawn()
+  with matplotlib.rc_context(settings):
+    assert drawn() == plain
+    assert {name: matplotlib.rcParams[name] for name in settings} == settings
+
+
+def test_figures_of_two_threads_leave_the_programs_settings():
+  """They are of the process: the later would put back the other's."""
+  inside, kinds = threading.Event(), []
+
+  def first():
+    with usual.settings(fonttype='none'):
+      inside.set()
+      time.sleep(0.2)
+
+  def second():
+    inside.wait()
+    with usual.settings(hashsalt='b'):
+      kinds.append(matplotlib.rcParams['svg.fonttype'])
+      time.sleep(0.4)
+
+  before = dict(matplotlib.rcParams)
+  threads = [threading.Thread(target=draw) for draw in (first, second)]
+  for one in threads:
+    one.start()
+  for one in threads:
+    one.join()
+  assert kinds == ['path'] and dict(matplotlib.rcParams) == before
 
 
 def test_sections_of_several_settings_have_ids_of_their_own(tmp_path):

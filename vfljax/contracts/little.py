@@ -1,8 +1,8 @@
 """A small federation of two classes, and checks that both contracts share."""
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,23 @@ from vfljax.types import VFL, Batch
 ROWS, WIDTH, PADDING = 16, 6, 4
 TXS = (optax.sgd(0.05, momentum=0.9),) * 2
 TINY = 1e-5  # Relative difference that rounding may cause.
+_P = ParamSpec('_P')
 TELL = 'crossing.rows(labels) and crossing.counted(u) tell which these are'
+
+
+def replaying(check: Callable[_P, None]) -> Callable[_P, None]:
+  """A check that plays a round again with its key, to compare both.
+
+  Under `jax_debug_key_reuse` JAX would refuse that, as if the method that is
+  checked had used its key twice.
+  """
+
+  @wraps(check)
+  def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+    with jax.debug_key_reuse(False):
+      check(*args, **kwargs)
+
+  return call
 
 
 def federation(parties: int = 2) -> VFL:

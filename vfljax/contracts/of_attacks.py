@@ -8,7 +8,7 @@ from vfljax import check, protocol, views
 from vfljax.attack import Attack, Wants
 from vfljax.contracts.little import (
     PADDING, ROWS, TXS, batch, check_finite, check_same, each_key_once,
-    federation, same,
+    federation, replaying, same,
 )
 from vfljax.defense import none
 from vfljax.types import VFL, Batch, Round, State
@@ -21,6 +21,7 @@ OF_QUERIES = dict.fromkeys(
 )
 
 
+@replaying
 def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
   """Runs an attack on its view: of a round, of several, or after training.
 

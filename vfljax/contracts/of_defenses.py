@@ -9,12 +9,13 @@ from vfljax import audit, check, measure, protocol, samples
 from vfljax.contracts import luck, several
 from vfljax.contracts.little import (
     PADDING, ROWS, TELL, TXS, WIDTH, batch, check_finite, check_same,
-    each_key_once, federation,
+    each_key_once, federation, replaying,
 )
 from vfljax.defense import Defense, Holdings, checked
 from vfljax.types import Batch, Round, State
 
 
+@replaying
 def check_defense(
     make: Callable[..., Defense], *arguments: Any, **options: Any
 ) -> None:

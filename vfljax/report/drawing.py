@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax.report import plots, ranks, reading, svg, verdict
+from vfljax.report import plots, ranks, reading, svg, usual, verdict
 from vfljax.report.plots import PAGE, PRINT, Curve, Drawn, Theme
 from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Cell, Results
@@ -27,6 +27,7 @@ class Figure(NamedTuple):
   drawn: Drawn
 
 
+@usual.settings()
 def trade_offs(results: Results, theme: Theme = PAGE) -> list[Figure]:
   """Utility loss against leakage: for the worst attack, then for each attack.
 
@@ -54,6 +55,7 @@ def trade_offs(results: Results, theme: Theme = PAGE) -> list[Figure]:
   ]
 
 
+@usual.settings()
 def over_epochs(
     results: Results, ranked: Sequence[Ranked], theme: Theme = PAGE
 ) -> list[Figure]:

@@ -7,12 +7,12 @@ the pointer without any script.
 import io
 import re
 
-import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.markers import MarkerStyle
 import numpy as np
 
+from vfljax.report import usual
 from vfljax.report.plots import DASHES, MARKERS, PAGE, Drawn, hue
 from vfljax.report.text import markup
 
@@ -49,10 +49,12 @@ def saved(drawn: Drawn, name: str, kind: str) -> bytes:
     return _svg(drawn, name).encode()
   content = io.BytesIO()
   FigureCanvasAgg(drawn.figure)
-  drawn.figure.savefig(content, format='png', dpi=DPI, metadata={})
+  with usual.settings():
+    drawn.figure.savefig(content, format='png', dpi=DPI, metadata={})
   return content.getvalue()
 
 
+@usual.settings()
 def swatch(style: int) -> str:
   """A defense's line and marker for a legend, as a small SVG."""
   path = MarkerStyle(MARKERS[style % len(MARKERS)])
@@ -74,9 +76,7 @@ def swatch(style: int) -> str:
 
 def _svg(drawn: Drawn, name: str) -> str:
   buffer = io.StringIO()
-  with matplotlib.rc_context(
-      {'svg.hashsalt': name, 'svg.fonttype': 'none'}
-  ):
+  with usual.settings(hashsalt=name, fonttype='none'):
     FigureCanvasSVG(drawn.figure).print_svg(buffer, metadata={
         'Date': None, 'Creator': None, 'Format': None, 'Type': None,
     })

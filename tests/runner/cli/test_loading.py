@@ -1,5 +1,8 @@
 """Samples that a program has."""
+import threading
+import time
 import types
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -166,3 +169,32 @@ def test_classes_without_training_rows_are_told():
       test=np.arange(6) < 2  # All classes are in the rest.
   ), told.append)
   assert len(told) == 1
+
+
+def test_samples_of_two_threads_are_each_told_of_their_own(monkeypatch):
+  """Filters are of the process: one thread's would end with the other's."""
+  begun = threading.Event()
+
+  def table(frame, *rest, **options):
+    begun.set()
+    time.sleep(0.2)
+    warnings.warn(data.Mismatch(frame.columns[0]), stacklevel=2)
+    return read(frame, *rest, **options)
+
+  read = loading.frame.table
+  monkeypatch.setattr(loading.frame, 'table', table)
+  said, before = {'a': [], 'b': []}, [*warnings.filters]
+  config = DataConfig(label='y')
+
+  def take(name):
+    frame = FRAME[['a', 'y']].rename(columns=dict(a=name))
+    loading.taken(config, frame, said[name].append)
+
+  threads = [threading.Thread(target=take, args=(name,)) for name in said]
+  threads[0].start()
+  begun.wait()
+  threads[1].start()
+  for one in threads:
+    one.join()
+  assert said == {'a': ['warning: a'], 'b': ['warning: b']}
+  assert warnings.filters == before

@@ -147,9 +147,9 @@ def test_a_class_is_its_functions():
 
 
 USES = """
-import argparse, collections, dataclasses, datetime, enum, functools, types
-import typing
-import flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
+import argparse, array, collections, dataclasses, datetime, enum, functools
+import types, typing
+import flax.core, flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
 import pandas as pd
 from vfljax.defense import Defense, each
 
@@ -203,6 +203,20 @@ def S(x):
     '    return 3\nS = A()',
     'def S():\n  return S.x\nS.x = 3',
     WRAPPED,
+    'class A:\n  @functools.partial(jax.jit, static_argnums=0)\n'
+    '  def __call__(self, x):\n    return 3 * x\nS = A()',
+    '@functools.singledispatch\ndef S(x):\n  return 3 * x',
+    '@functools.singledispatch\ndef S(x):\n  return x\n'
+    '@S.register\ndef _(x: int):\n  return 3 * x',
+    'class A:\n  @functools.singledispatchmethod\n  def m(self, x):\n'
+    '    return 3 * x\nS = A()',
+    'class M(type):\n  x = 3\nclass S(metaclass=M):\n  pass',
+    'S = np.vectorize(lambda x: 3 * x)',
+    '@jax.custom_batching.custom_vmap\ndef S(x):\n  return x\n'
+    '@S.def_vmap\ndef _(size, batched, x):\n  return 3 * x, True',
+    'S = collections.UserList([3])',
+    'S = array.array("d", [3])',
+    'S = flax.core.FrozenDict(a=np.full(2, 3))',
 ])
 def test_what_it_uses_by_name_counts(text, kept):
   text = USES % text

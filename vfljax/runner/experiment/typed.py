@@ -7,6 +7,7 @@ of an installed package, only the kind counts. Whether such a value is ever read
 is not asked.
 """
 import argparse
+import array
 import collections
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
@@ -27,6 +28,7 @@ import textwrap
 import types
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from vfljax import importing
@@ -34,13 +36,20 @@ from vfljax.runner.experiment import kinds
 
 # Written with all that they are, whichever process writes them.
 _PRINTED = (
-    numbers.Number, bytes, bytearray, range, np.dtype, re.Pattern, PurePath,
-    datetime.date, datetime.time, datetime.timedelta,
+    numbers.Number, bytes, bytearray, array.array, range, np.dtype, re.Pattern,
+    PurePath, datetime.date, datetime.time, datetime.timedelta,
 )
 _PICKS = operator.itemgetter, operator.attrgetter, operator.methodcaller
 _MAPPINGS = (
     dict, types.MappingProxyType, collections.ChainMap, collections.UserDict
 )
+# Where objects that are not the user's have a cell's code or values.
+_INSIDE = {
+    functools.singledispatchmethod: ('dispatcher',),
+    np.vectorize: ('pyfunc', 'signature', 'excluded'),
+    jax.custom_batching.custom_vmap: ('fun', 'vmap_rule'),
+    collections.UserList: ('data',), collections.UserString: ('data',),
+}
 
 
 def name(factory: Callable[..., Any]) -> str:
@@ -189,6 +198,10 @@ def _parts(value: Any) -> Iterator[Any]:
   elif isinstance(value, _MAPPINGS):
     yield from itertools.chain.from_iterable(value.items())
     yield getattr(value, 'default_factory', None)
+  elif type(value) in _INSIDE:
+    yield from (getattr(value, part) for part in _INSIDE[type(value)])
+  elif not own and hasattr(type(value), 'unfreeze'):
+    yield value.unfreeze()  # Flax's FrozenDict.
   elif isinstance(value, (types.SimpleNamespace, argparse.Namespace)):
     yield vars(value)
   elif isinstance(value, slice):
@@ -229,6 +242,9 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
     # What it was made with. A library may write into the rest of its own.
     rest = () if importing.is_own(str(file)) else (dict, list, set)
     yield from (x for x in held if not isinstance(x, rest))
+    table = getattr(function, 'registry', None)
+    if isinstance(table, types.MappingProxyType):
+      yield table  # Of `singledispatch`: a function for each type.
     return
   yield from held
   yield from (function.__defaults__, function.__kwdefaults__, vars(function))
@@ -245,13 +261,15 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
 
 def _parts_of_class(kind: type) -> Iterator[Any]:
   yield from kind.__bases__
+  yield from filter(_is_own, [type(kind)])  # A metaclass.
   for known, part in vars(kind).items():
     part = getattr(part, '__func__', part)
     if isinstance(part, property):
       yield from (part.fget, part.fset)
     elif isinstance(part, functools.cached_property):
       yield part.func
-    elif inspect.isfunction(part) or not known.startswith('__'):
+    elif (inspect.isfunction(part) or not known.startswith('__')
+          or hasattr(part, '__wrapped__')):  # As a `__call__` under `jit`.
       yield from (known, part)
 
 
