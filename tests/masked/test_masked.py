@@ -189,6 +189,12 @@ def test_messages_of_dense_layers_are_the_formulas():
   assert slow == pytest.approx(6 * 0.25 + 8 * count.bytes / 1e6)
 
 
+def test_masked_training_stretches_no_axis_itself():
+  job, state, _, _, keys, x, y = federation('dense', MLP[:2])
+  with jax.numpy_rank_promotion('raise'):
+    assert said(job, state, keys, x, y)[1].flights == 6
+
+
 def test_messages_of_convolutions_are_the_formulas():
   setting = Public(drop_bytes=3, prg=QUICK)
   job, state, _, _, keys, x, y = federation(

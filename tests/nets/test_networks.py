@@ -450,6 +450,19 @@ def test_networks_work_in_a_strict_program_of_64_bits(made):
   assert dtypes == {np.dtype('float32')}
 
 
+@pytest.mark.parametrize('name', ['lenet5', 'conv2', 'conv3', 'cafe', 'vgg13'])
+def test_networks_of_images_stretch_no_axis_themselves(name):
+  net, x = nets.make(name, 2), np.zeros((2, 32, 32, 1), np.float32)
+  with jax.numpy_rank_promotion('raise'):
+    params = jax.eval_shape(net.init, KEY, x)
+    assert jax.eval_shape(net.apply, params, x).shape == (2, 2)
+
+
+def test_convolutions_are_for_images():
+  with pytest.raises(ValueError, match=r'for images, .* \(2, 6\). Use mlp3'):
+    nets.make('conv3', 2).init(KEY, image(2, 6))
+
+
 @pytest.mark.parametrize('kind', [np.uint8, bool])
 def test_images_of_whole_numbers_start_as_those_of_floats(kind):
   x = np.random.default_rng(0).integers(0, 2, (2, 6, 6, 1)).astype(kind)

@@ -26,6 +26,7 @@ from vfljax.mpc import one_sided, to_active
 from vfljax.mpc.fixed_point import decode_raw, encode_raw
 from vfljax.mpc.one_sided import Masked
 from vfljax.mpc.wire import Transcript
+from vfljax.numerics import along_last
 
 Array = jax.Array
 Record = dict[tuple[str, str], Transcript]  # By layer and pass.
@@ -82,8 +83,8 @@ def _with_bias(secret: Secret, correlation: Any) -> Any:
     return correlation
   b = secret['bias']
   return correlation._replace(
-      passive=correlation.passive + b.passive,
-      active=correlation.active + b.active,
+      passive=correlation.passive + along_last(b.passive, correlation.passive),
+      active=correlation.active + along_last(b.active, correlation.active),
   )
 
 

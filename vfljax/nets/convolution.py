@@ -24,6 +24,7 @@ from vfljax.nets import banded, winograd
 from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.nets.product import product
 from vfljax.nets.windows import split, windows
+from vfljax.numerics import along_last
 from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
@@ -68,7 +69,7 @@ class Conv(Read, nn.Module):
     x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
     y = convolve(x, kernel, self.strides, self.padding, self.how)
     y = pool(y) if self.pooled else y
-    return y if bias is None else y + bias
+    return y if bias is None else y + along_last(bias, y)
 
 
 def convolve(

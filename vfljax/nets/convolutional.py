@@ -4,6 +4,7 @@
 whose sizes they do not give.
 """
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from vfljax import check
 from vfljax.nets import base, images
 from vfljax.nets.convolution import max_pool, patches
 from vfljax.nets.dense import fan_in_uniform
+from vfljax.numerics import along_last
 from vfljax.types import Net
 
 
@@ -35,7 +37,7 @@ def convolutional(
 
   Raises:
     ValueError: without channels, for an even kernel or too many pools; by
-      `init` for images of which nothing would be left.
+      `init` for a table, and for images of which nothing would be left.
   """
   check.sizes('convolutional', channels=channels, kernel=kernel)
   if not channels or kernel % 2 == 0:
@@ -51,12 +53,13 @@ def convolutional(
 
   def convolve(layers, x):
     for i, layer in enumerate(layers):
-      x = act(patches(x, kernel, same) @ layer['kernel'] + layer['bias'])
+      x = patches(x, kernel, same) @ layer['kernel']
+      x = act(x + along_last(layer['bias'], x))
       x = max_pool(x) if i < pools else x
     return x
 
   def init(key, x):
-    _check_size(x.shape[1:3], len(channels), 1 if same else kernel, pools)
+    _check_size(x, len(channels), 1 if same else kernel, pools)
     if not jnp.issubdtype(x.dtype, jnp.floating):  # Weights are no integers.
       x = x.astype(jnp.float32)
     keys = jax.random.split(key, 2 * len(channels) + 1)
@@ -77,21 +80,20 @@ def convolutional(
   return images.blockwise(Net(init, apply))
 
 
-def _check_size(
-    size: Sequence[int], layers: int, side: int, pools: int
-) -> None:
-  """Refuses images of (height, width) that are used up before the last layer.
+def _check_size(x: Any, layers: int, side: int, pools: int) -> None:
+  """Refuses images that are used up before the last layer, and tables.
 
   Args:
     side: Of a window that must lie inside the image; 1 for any image.
   """
-  left = list(size)
+  images.check_images('convolutional', x)
+  left = list(x.shape[1:3])
   for i in range(layers):
     left = [pixels - side + 1 for pixels in left]
     if i < pools:  # One row or column is none after pooling.
       left = [pixels // 2 for pixels in left]
     if min(left) < 1:
-      high, wide = size
+      high, wide = x.shape[1:3]
       raise ValueError(
           f'convolutional: images of {high} x {wide} pixels are too small for '
           f'{layers} convolutions, {pools} of them pooled'
