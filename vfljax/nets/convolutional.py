@@ -4,6 +4,7 @@
 whose sizes they do not give.
 """
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -63,15 +64,14 @@ def convolutional(
     if not jnp.issubdtype(x.dtype, jnp.floating):  # Weights are no integers.
       x = x.astype(jnp.float32)
     keys = jax.random.split(key, 2 * len(channels) + 1)
-    layers, into = [], x.shape[-1]
-    for i, out in enumerate(channels):
+    layers = []
+    for i, (into, out) in enumerate(pairwise([x.shape[-1], *channels])):
       fan_in = kernel * kernel * into
       draw = fan_in_uniform(fan_in)
       layers.append(dict(
           kernel=draw(keys[2 * i], (fan_in, out), x.dtype),
           bias=draw(keys[2 * i + 1], (out,), x.dtype),
       ))
-      into = out
     return dict(conv=layers, dense=dense.init(keys[-1], convolve(layers, x)))
 
   def apply(params, x):
