@@ -64,7 +64,14 @@ MISUSES = {
     'a range of 0': (lambda: metrics.psnr(IMAGE, IMAGE, 0), 'data_range'),
     'names of classes': (
         lambda: metrics.accuracy(Y, np.array(['a', 'b'] * 3)),
-        'array of <U1. Names of classes become .*return_inverse',
+        'array of <U1. Names of classes become .*searchsorted.classes',
+    ),
+    'names in a list as scores': (
+        lambda: metrics.roc_auc(['u', 'v'], [0, 1]), 'array of <U1. Names'
+    ),
+    'dates as labels': (
+        lambda: metrics.accuracy(Y, np.zeros(6, 'M8[D]')),
+        r'array of datetime64.D.\.$',
     ),
     'names as scores': (
         lambda: metrics.roc_auc(np.array(['u', 'v']), [0, 1]), 'are needed'

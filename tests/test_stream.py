@@ -1,4 +1,6 @@
 """Streaming gives the numbers of `train.fit`, and says what it cannot do."""
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,6 +86,34 @@ def test_another_seed_compiles_nothing(tmp_path):
   leaves = [jax.tree.leaves(x.parties) for x in (one, other, again)]
   assert all((a == c).all() for a, _, c in zip(*leaves))
   assert any((a != b).any() for a, b, _ in zip(*leaves))
+
+
+def test_what_has_changed_in_a_transforms_object_is_seen(tmp_path):
+  """As by `sweep`: of a method, each call has another one."""
+  own, data = types.SimpleNamespace(by=1.0), images(tmp_path)
+
+  class Scaled:
+    def call(self, features):
+      return tuple(own.by * scale.images(x) for x in features)
+
+  losses = []
+  made, scaled = plan(), Scaled()
+  for own.by in (1.0, 3.0):
+    losses.append(stream.fit(KEY, made, data, 4, scaled.call)[1]['loss'])
+  assert (losses[0] != losses[1]).any()
+
+
+@pytest.mark.parametrize('txs', [list, tuple])
+def test_a_plan_made_anew_of_the_same_parts_is_the_same(txs):
+  first = plan()
+  again = first._replace(txs=txs(first.txs))
+  assert stream._Same(first._replace(txs=txs(first.txs)), abs) == (
+      stream._Same(again, abs)
+  )
+  assert stream._Same(again, abs) != stream._Same(again, max)
+  assert stream._Same(again, abs) != (
+      stream._Same(again._replace(batch_size=again.batch_size + 1), abs)
+  )
 
 
 def test_rows_are_gathered_by_their_place_among_those_trained_on():

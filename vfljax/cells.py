@@ -12,7 +12,6 @@ from typing import Any
 import jax
 from jax import lax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import (
     Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding,
 )
@@ -108,7 +107,10 @@ def used(devices: Sequence | None) -> list[Any]:
   """
   if devices is None:
     return jax.local_devices()
-  found = [*devices] if isinstance(devices, Sequence | np.ndarray) else []
+  try:
+    found = [*devices]
+  except TypeError:  # Such as their number.
+    found = []
   if not found or not all(hasattr(one, 'platform') for one in found):
     raise ValueError(
         "devices must be a list of JAX's, as jax.local_devices()[:2]; got "

@@ -276,7 +276,8 @@ def one_of(name: str, value: Any, options: tuple) -> None:
   Raises:
     ValueError: if not.
   """
-  if np.ndim(value) or value not in options:  # An array equals none of them.
+  several = getattr(value, 'ndim', 0)  # An array equals none of them.
+  if several or value not in options:
     allowed = ', '.join(repr(option) for option in options)
     raise ValueError(f'{name} must be one of {allowed}; got {value!r}.')
 

@@ -92,10 +92,15 @@ def arrays(*parts: Any) -> tuple[Any, ...]:
 
 def _check_numbers(x: Any) -> None:
   """Raises ValueError for NumPy's arrays of texts, dates and other objects."""
-  if isinstance(x, np.ndarray) and x.dtype.kind in 'USOMm':
+  if isinstance(x, np.ndarray) and x.dtype.kind in 'USTOMm':
+    names = ''
+    if x.dtype.kind in 'UST':
+      names = (
+          ' Names of classes become class numbers by '
+          'numpy.searchsorted(classes, names), with all classes in order.'
+      )
     raise ValueError(
-        f'Numbers are needed here; got an array of {x.dtype}. Names of classes '
-        'become class numbers by numpy.unique(names, return_inverse=True)[1].'
+        f'Numbers are needed here; got an array of {x.dtype}.{names}'
     )
 
 
@@ -182,7 +187,8 @@ def counts_below(ordered: Array, x: Array) -> Array:
 
 def floating(x: Array) -> Array:
   """At least 32-bit floats, which `as_integers` can reinterpret."""
-  _check_numbers(x)
+  words = isinstance(x, list | tuple) and any(isinstance(w, str) for w in x)
+  _check_numbers(np.asarray(x, 'U') if words else x)
   x = jnp.asarray(x)
   return x.astype(common_type(x, 1.0, jnp.float32))
 

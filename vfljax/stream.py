@@ -31,9 +31,10 @@ def fit(
 ) -> tuple[State, dict[str, Any]]:
   """Trains a federation on samples that stay on the host.
 
-  Another call with the same plan and transform, such as another seed's,
-  compiles nothing, unless the plan has auxiliary samples. As with `jax.jit`,
-  values that their functions close over are those at the time of tracing.
+  Another call with a plan of the same functions and the same transform, such as
+  another seed's, compiles nothing, unless the plan has auxiliary samples of
+  NumPy's. As with `jax.jit`, values that their functions close over are those
+  at the time of tracing.
 
   Args:
     key: As for `train.fit`.
@@ -68,11 +69,9 @@ def _fit(
   run = train.start(
       key, plan, first._replace(features=transform(first.features))
   )
-  given = target.kind(), plan, len(data.labels), transform
-  try:
-    order, rounds, end = _kept(*given)
-  except TypeError:  # Auxiliary samples are arrays, which have no hash.
-    order, rounds, end = _programs(*given)
+  given = _Same(plan, transform)
+  make = _programs if given.mutable else _kept
+  order, rounds, end = make(target.kind(), len(data.labels), given)
   history: list[dict] = []
   for epoch in range(plan.epochs):
     watched = train.is_watched(epoch, plan.every, plan.epochs)
@@ -94,11 +93,39 @@ def _fit(
   return train.finish(run), jax.tree.map(lambda *x: jnp.stack(x), *rows)
 
 
+class _Same:
+  """A plan and a transform, equal to others if they are the same objects.
+
+  Of a method, `own.transform` is a new object each time. So it is traced again,
+  as its object may have changed.
+
+  Attributes:
+    plan, transform: What it was made with, alive as long as this is.
+    mutable: Whether a part is a NumPy array, which may change.
+  """
+
+  def __init__(self, plan: train.Plan, transform: Transform):
+    self.plan, self.transform = plan, transform
+    leaves, structure = jax.tree.flatten((plan, transform))
+    self.mutable = any(isinstance(x, np.ndarray) for x in leaves)
+    plain = int, float, str
+    self._parts = structure, *(
+        (type(x), x) if isinstance(x, plain) else id(x) for x in leaves
+    )
+
+  def __eq__(self, other: Any) -> bool:
+    return isinstance(other, _Same) and self._parts == other._parts
+
+  def __hash__(self) -> int:
+    return hash(self._parts)
+
+
 def _programs(
-    kind: str, plan: train.Plan, count: int, transform: Transform
+    kind: str, count: int, given: _Same
 ) -> tuple[Callable, Callable, Callable]:
   """An epoch's order, rounds and end; `kind` only tells programs apart."""
   del kind
+  plan, transform = given.plan, given.transform
   order = jax.jit(
       lambda run, epoch: train.epoch_of(plan, run.key, epoch, count)
   )

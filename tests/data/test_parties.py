@@ -1,4 +1,5 @@
 """A table of each party, joined by ids: which rows, and who has what."""
+import concurrent.futures
 import warnings
 
 import numpy as np
@@ -6,7 +7,7 @@ import pandas as pd
 import pytest
 
 from vfljax import data
-from vfljax.data import files, split
+from vfljax.data import files, options, split
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.cli import asking
 from vfljax.runner.config import Config, DataConfig
@@ -101,7 +102,7 @@ def test_ids_are_compared_as_they_are_written(tmp_path):
 def test_rows_that_are_lost_for_how_ids_are_written_are_told(ids, said):
   bank = pd.DataFrame(dict(id=['7', '8', '9', 'A-8'], y=[0, 1, 0, 1]))
   shop = pd.DataFrame(dict(id=[*ids, 'z'], f=[1.0, 2.0, 3.0, 4.0]))
-  more = ' 1 more would be if ids were written alike: case, blanks, hyphens'
+  more = ' 1 more would be if ids were written alike: case, leading zeros'
   with pytest.warns(data.Recognised, match=f'used .*{more}.*{said}') as told:
     data.joined([bank, shop], 'y', 'id')
   assert len(told) == 1
@@ -115,6 +116,25 @@ def test_ids_are_alike_where_all_parties_write_them_so():
   ]
   with pytest.warns(data.Recognised, match=r'2 in the table of party 2\)\.$'):
     data.joined(frames, 'y', 'id')
+
+
+@pytest.mark.parametrize('bank, shop', [
+    (['39-23', '1'], ['3-923', '1']), (['-20', '1'], ['20', '1']),
+    (['-', '1'], ['0', '1']), (['007', '7'], ['7', '07']),
+])
+def test_ids_that_differ_are_not_said_to_be_alike(bank, shop):
+  frames = [pd.DataFrame(dict(id=bank, y=[0, 1])),
+            pd.DataFrame(dict(id=shop, f=[1.0, 2.0]))]
+  with pytest.warns(data.Recognised, match=r'2 in the table of party 1\)\.$'):
+    data.joined(frames, 'y', 'id')
+
+
+def test_nothing_is_told_where_no_row_is_lost():
+  frames = [pd.DataFrame(dict(id=['7', '007'], y=[0, 1])),
+            pd.DataFrame(dict(id=['007', '7'], f=[1.0, 2.5]))]
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    assert len(data.joined(frames, 'y', 'id').labels) == 2
 
 
 def test_tables_whose_ids_are_all_written_otherwise_are_told_so():
@@ -161,7 +181,7 @@ def test_each_table_may_call_the_ids_otherwise(tmp_path):
                                                         [40, 1]])
   with pytest.raises(ValueError, match='ids has 2 words for 3 tables'):
     load(tmp_path, BANK, telecom, 'who,c\n7,1\n', ids='who,client')
-  with pytest.raises(ValueError, match='otherwise, type .* ids=<name>,<name>'):
+  with pytest.raises(ValueError, match='otherwise, give .* ids=<name>,<name>'):
     load(tmp_path, BANK, telecom, ids='client')
   with pytest.raises(ValueError, match="besides 'client'"):
     load(tmp_path, BANK, 'client\n7\n', ids=('who', 'client'))
@@ -197,9 +217,32 @@ def test_what_a_warning_advises_for_a_file_leaves_others_alone(tmp_path):
   with pytest.warns(data.Recognised) as told:
     found = data.load('parties', path, label='late', ids='who')
   assert found.names == ('balance', 'Straße')
-  said = [one for one in told if 'latin-1' in str(one.message)]
-  assert [one.filename for one in said] == [__file__]
-  assert 'options=encoding=,cp1250' in str(said[0].message)
+  said = [str(one.message) for one in told if 'latin-1' in str(one.message)]
+  assert len(said) == 1 and 'options=encoding=,cp1250' in said[0]
+
+
+def test_advice_after_a_file_is_for_all(tmp_path):
+  with pytest.raises(ValueError, match='decimal=,comma'):
+    load(tmp_path, BANK, 'who,paid\n9,"3,5"\n8,"2,2"\n7,"1,5"\n')
+  assert options.flag(decimal='comma').endswith('options=decimal=comma')
+
+
+def test_files_that_threads_read_leave_warnings_alone(tmp_path):
+  path, before = written(tmp_path, BANK, TELECOM), [*warnings.filters]
+
+  def read():
+    for _ in range(20):
+      data.load('parties', path, label='late', ids='who')
+
+  with pytest.warns(data.Recognised) as told:
+    inside = [*warnings.filters]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+      for one in [pool.submit(read) for _ in range(4)]:
+        one.result()
+    assert warnings.filters == inside
+    warnings.warn('Told afterwards', data.Recognised, stacklevel=1)
+  assert 'Told afterwards' in str(told[-1].message)
+  assert warnings.filters == before
 
 
 def test_advice_with_a_comma_at_its_end_keeps_it_when_retyped(tmp_path):
@@ -268,6 +311,32 @@ def test_a_stray_cell_is_told_by_its_row_s_id(tmp_path):
   shop = 'who,paid\n' + ''.join(f'{i},{i}\n' for i in range(20)[::-1])
   with pytest.raises(ValueError, match="'x' in the row of id '17'. Correct"):
     load(tmp_path, bank, shop.replace('17,17', '17,x'))
+
+
+@pytest.mark.parametrize('cell', ['see, row 99. x', 'in row 5. x'])
+def test_what_a_cell_says_of_rows_is_left_as_it_is(cell, tmp_path):
+  bank = 'who,late\n' + ''.join(f'{i},{i % 2}\n' for i in range(20))
+  shop = 'who,paid\n' + ''.join(f'{i},{i}\n' for i in range(20))
+  with pytest.raises(ValueError, match=f"'{cell}' in the row of id '17'. Corr"):
+    load(tmp_path, bank, shop.replace('17,17', f'17,"{cell}"'))
+
+
+def test_whole_numbers_beside_gaps_of_parquet_are_exact(tmp_path):
+  """They became floats, in which two large ones are the same."""
+  large = 2**60
+  shop = pd.DataFrame(dict(who=[7, 8, 9, 11], code=[1, 2, -9, 1],
+                           big=[large + 1, large + 3, -9, large + 3]))
+  bank, names = written(tmp_path, BANK), []
+  for end in ('parquet', 'csv'):
+    file = tmp_path / f'shop.{end}'
+    shop.to_csv(file, index=False) if end == 'csv' else shop.to_parquet(file)
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')
+      names.append(data.load(
+          'parties', f'{bank};{file}', label='late', ids='who', gaps='-9',
+          text='code,big', missing='impute',
+      ).names)
+  assert names[0] == names[1] and f'big={large + 1}' in names[0]
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders(tmp_path):

@@ -413,6 +413,20 @@ def test_output_that_is_closed_goes_nowhere():
   assert (done.returncode, done.stdout) == (2, b'')
 
 
+def test_files_do_not_get_the_numbers_of_closed_streams(tmp_path):
+  """Libraries write to number 2 whatever Python has there."""
+  inner = (
+      'from vfljax.runner import main; main._open_what_is_closed(); '
+      f'file = open({str(tmp_path / "f")!r}, "w"); '
+      'file.write(str(file.fileno()))'
+  )
+  subprocess.run([sys.executable, '-c', (
+      'import os, sys; [os.close(i) for i in range(3)]; '
+      'os.execv(sys.executable, [sys.executable, "-c", sys.argv[1]])'
+  ), inner], cwd=ROOT, check=True)
+  assert int((tmp_path / 'f').read_text()) > 2
+
+
 @pytest.mark.parametrize('encoding', ['ascii', 'cp1252'])
 def test_what_an_encoding_lacks_is_no_traceback(encoding, finished):
   """As where the system has no UTF-8, or on Windows into a file."""

@@ -7,7 +7,7 @@ import warnings
 
 from vfljax.data import namesakes, spelling, thousands
 from vfljax.data.columns import NUMBERS, column_of, kind_of
-from vfljax.data.dialect import Dialect, dialect
+from vfljax.data.dialect import FILTERS, Dialect, dialect
 from vfljax.data.files import at, find, fits, reading
 from vfljax.data.options import Names, flag, several
 from vfljax.need import extra
@@ -27,10 +27,6 @@ _IMAGES = (
 
 _MANY = 100  # With so many rows a column does not count them by chance.
 _LONGER = re.compile(r'Expected (\d+) fields in line (\d+), saw (\d+)')
-_TYPE_SEP = (
-    'If the separator is another one, type it, as in'
-    f' {flag(sep="semicolon")}'
-)
 
 
 class Written(NamedTuple):
@@ -108,7 +104,7 @@ def _without(frame: 'pd.DataFrame', gaps: Sequence[str]) -> 'pd.DataFrame':
   import pandas as pd
 
   numbers: Any = pd.to_numeric(pd.Series(gaps), errors='coerce')
-  columns = []
+  columns = [frame.iloc[:, :0]]
   for _, column in frame.items():
     kind = kind_of(column)
     if kind == 'string':
@@ -117,6 +113,8 @@ def _without(frame: 'pd.DataFrame', gaps: Sequence[str]) -> 'pd.DataFrame':
       gone = column.isin(numbers.dropna())
     else:
       gone = column.isin([*gaps] if kind == 'categorical' else [])
+    if gone.any() and kind == 'integer':  # With gaps pandas makes them floats.
+      column = column.convert_dtypes()
     columns.append(column.mask(gone) if gone.any() else column)
   return pd.concat(columns, axis=1)
 
@@ -129,6 +127,13 @@ def _spelled(
     return column
   column = spelling.emptied(column, several(gaps))
   return column if text else spelling.read(column, way.decimal, said)
+
+
+def _type_sep() -> str:
+  return (
+      'If the separator is another one, type it, as in'
+      f' {flag(sep="semicolon")}'
+  )
 
 
 def _how(path: str) -> str:
@@ -185,7 +190,7 @@ def _frame(
 
   kinds: Any = dict.fromkeys(words, str)
   try:
-    with warnings.catch_warnings():
+    with FILTERS, warnings.catch_warnings():
       # Without index_col, surplus first columns would become the rows' names.
       warnings.simplefilter('error', pd.errors.ParserWarning)
       with reading(file, 'cannot be read as CSV'):
@@ -198,13 +203,13 @@ def _frame(
     if isinstance(error.__cause__, pd.errors.ParserWarning):
       raise ValueError(
           f'{file}: split at {way.sep!r}, rows have more fields than the'
-          f' header. {_TYPE_SEP}'
+          f' header. {_type_sep()}'
       ) from error
     if longer := _LONGER.search(str(error)):
       fewer, line, more = longer.groups()
       raise ValueError(
           f'{file}: split at {way.sep!r}, line {line} has {more} fields and a'
-          f' line above it {fewer}. {_TYPE_SEP}; a file of texts, `label TAB'
+          f' line above it {fewer}. {_type_sep()}; a file of texts, `label TAB'
           ' text` in each line, is read by --config.data.name=reviews'
       ) from error
     raise

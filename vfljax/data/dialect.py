@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import pathlib
+import threading
 from typing import BinaryIO, NamedTuple
 import warnings
 
@@ -31,6 +32,11 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, 'utf-16'),
 )
 _BLOCK, _HEAD = 1 << 20, 1 << 16
+
+
+# Filters of warnings are of the process. Of two threads that change and put
+# them back at once, the later would leave the other's: whoever does holds this.
+FILTERS = threading.RLock()
 
 
 class Recognised(UserWarning):

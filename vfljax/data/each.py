@@ -3,7 +3,15 @@
 A bank's export and a shop's may be written differently, and call the same ids
 otherwise. `decimal=comma` is of all files, `decimal=comma,point` of two.
 """
-from vfljax.data.options import Names, rewritten
+import contextlib
+
+from vfljax.data.options import Names, meant
+
+
+# Options whose word may be a comma.
+_SPELLED: dict[str, str] = dict.fromkeys(
+    ('sep', 'decimal'), " A comma is spelled 'comma'."
+)
 
 
 def each(name: str, value: Names, files: int) -> tuple[str, ...]:
@@ -11,9 +19,9 @@ def each(name: str, value: Names, files: int) -> tuple[str, ...]:
 
   Args:
     name: The option's, for the message.
-    value: One word for all; or words in a sequence, or between commas and
-      blanks, in the files' order. '' is what holds if nothing is typed. One
-      character is itself, such as the separator ','.
+    value: One word for all; or words in a sequence, or between commas, in the
+      files' order; blanks around them are ignored. '' is what holds if nothing
+      is typed. One character is itself, such as the separator ','.
     files: Their number.
 
   Raises:
@@ -29,16 +37,17 @@ def each(name: str, value: Names, files: int) -> tuple[str, ...]:
     example = ','.join(f'<{name} of table {k + 1}>' for k in range(files))
     raise ValueError(
         f'{name} has {len(words)} words for {files} tables: type one for all, '
-        f'or one of each, {name}={example}.'
+        f'or one of each, {name}={example}.{_SPELLED.get(name, "")}'
     )
   return words if len(words) == files else words * files
 
 
-def advised(said: str, file: int, typed: dict[str, tuple[str, ...]]) -> str:
-  """A message about one file, whose advice leaves the other files alone.
+def advising(
+    file: int, typed: dict[str, tuple[str, ...]]
+) -> contextlib.AbstractContextManager[None]:
+  """A context where what `flag` advises for a file leaves the others alone.
 
   Args:
-    said: It may contain flags as `options.flag` writes them.
     file: Its place.
     typed: The words of all files by option, '' for those that are recognised:
       said of all, a decimal comma would make thousands of another file's 1.250.
@@ -52,6 +61,6 @@ def advised(said: str, file: int, typed: dict[str, tuple[str, ...]]) -> str:
       return ''  # A comma alone would be a word.
     return ','.join('comma' if one == ',' else one for one in words)
 
-  return rewritten(said, lambda given: {
+  return meant(lambda given: {
       name: of_all(name, word) for name, word in given.items()
   })

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
   import pandas as pd
 
 # What one system writes and another does not, besides case and leading zeros.
-_OWN = re.compile(r'\.0+$|[\s\-_./]')
-_ROW = re.compile(r'(?:(?<=\bin )|(?<=, ))row (\d+)(?=[.:] )')
+_AS_FLOAT = re.compile(r'\.0+$')
+_BETWEEN = re.compile(r'(?<=\d)[\s\-_./]+(?=\d)')  # 39-23 is not 3-923.
+_SIGN = re.compile(r'^-(?=\d)')
+_OWN = re.compile(r'[\s\-_./]')
+# A row that a message names, outside of the cells that it quotes.
+_ROW = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<=\bin )row (\d+)(?=\. )"""
+    r"""|(?<=, )row (\d+)(?=: )"""
+)
 
 
 @contextlib.contextmanager
@@ -43,12 +50,15 @@ def rows_named(ids: 'pd.Index') -> Iterator[None]:
   Args:
     ids: Of the joined table's rows.
   """
+  def by_id(found: re.Match) -> str:
+    row = int(found[1] or found[2] or 0)
+    known = 1 <= row <= len(ids)
+    return f'the row of id {brief(ids[row - 1])}' if known else found[0]
+
   try:
     yield
   except ValueError as error:
-    said = _ROW.sub(
-        lambda row: f'the row of id {brief(ids[int(row[1]) - 1])}', str(error)
-    )
+    said = _ROW.sub(by_id, str(error))
     if said == str(error):
       raise
     raise ValueError(said) from error
@@ -118,7 +128,7 @@ def in_all(
     common = common[common.isin(one)]
   sizes = ', '.join(map('{} in {}'.format, map(len, indexes), names))
   lost = [one[~one.isin(common)] for one in indexes]
-  near = _nearly(lost)
+  near = _nearly(lost, common)
   if not len(common):
     first = ', '.join(brief(one[0]) for one in indexes if len(one))
     raise ValueError(
@@ -133,26 +143,38 @@ def in_all(
   return common
 
 
-def _nearly(lost: 'Sequence[pd.Index]') -> str:
+def _nearly(lost: 'Sequence[pd.Index]', common: 'pd.Index') -> str:
   """What is said of ids that are in all tables, but for how they are written.
 
   Args:
     lost: Each table's other ids.
+    common: Those that all tables have.
   """
+  if not all(map(len, lost)):
+    return ''
   # Of ids that are plainly one, the first stands there, and last in the dict.
   rows = [one.tolist()[::-1] for one in lost]
   plain = [dict(zip(_plain(one), one)) for one in rows]
-  alike = [id_ for id_ in plain[0] if all(id_ in one for one in plain[1:])]
+  taken = {'', *_plain(common.tolist())}
+  alike = [
+      id_ for id_ in plain[0]
+      if id_ not in taken and all(id_ in one for one in plain[1:])
+  ]
   if not alike:
     return ''
   written = [one[alike[-1]] for one in plain]
   shown = ' and '.join(brief(id_) for id_ in dict.fromkeys(written))
   return (
-      f' {len(alike)} more would be if ids were written alike: case, blanks, '
-      f'hyphens, leading zeros and .0 make {shown} different ids.'
+      f' {len(alike)} more would be if ids were written alike: case, leading '
+      f'zeros, .0, blanks and signs between make {shown} different ids. Write '
+      'them alike in the files.'
   )
 
 
 def _plain(ids: Sequence[str]) -> list[str]:
   """The ids without what systems write in their own ways."""
-  return [_OWN.sub('', id_).lower().lstrip('0') for id_ in ids]
+  found = []
+  for id_ in ids:
+    joined = _BETWEEN.sub('|', _SIGN.sub('~', _AS_FLOAT.sub('', id_)))
+    found.append(_OWN.sub('', joined).lower().lstrip('0'))
+  return found

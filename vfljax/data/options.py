@@ -5,7 +5,9 @@ for text accepts numbers, and an option for names accepts a tuple or words
 between commas.
 """
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from contextvars import ContextVar
 import functools
 import json
 import os
@@ -67,10 +69,26 @@ def flag(**given: Names) -> str:
     **given: An option's value; of one that takes several names, one name or a
       sequence of them.
   """
-  return _written({
+  written = {
       option: _listed([value] if isinstance(value, str) else value)
       if option in _NAMES else str(value) for option, value in given.items()
-  })
+  }
+  return _written(_MEANT.get()(written))
+
+
+@contextlib.contextmanager
+def meant(change: Callable[[dict[str, str]], dict[str, str]]) -> Iterator[None]:
+  """A context where `flag` writes changed options, in this thread alone."""
+  token = _MEANT.set(change)
+  try:
+    yield
+  finally:
+    _MEANT.reset(token)
+
+
+_MEANT: ContextVar[Callable[[dict[str, str]], dict[str, str]]] = ContextVar(
+    'meant', default=lambda given: given
+)
 
 
 def _written(given: dict[str, str]) -> str:
@@ -113,23 +131,13 @@ def retyped(said: str, typed: str) -> str:
   if not before:
     return said
 
-  def whole_flag(now: dict[str, str]) -> dict[str, str]:
+  def whole_flag(match: re.Match) -> str:
+    now = _named(match[2] or match[1].replace(_QUOTE, "'"))
     for name in _NAMES & before.keys() & now.keys():
       now[name] = _more(before[name], now[name])
-    return before | now
+    return _written(before | now)
 
-  return rewritten(said, whole_flag)
-
-
-def rewritten(
-    said: str, change: Callable[[dict[str, str]], dict[str, str]]
-) -> str:
-  """A message whose flags, as `flag` writes them, have changed options."""
-  return _TYPED.sub(
-      lambda match: _written(change(_named(
-          match[2] or match[1].replace(_QUOTE, "'")
-      ))), said
-  )
+  return _TYPED.sub(whole_flag, said)
 
 
 def _named(typed: str) -> dict[str, str]:

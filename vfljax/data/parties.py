@@ -5,14 +5,12 @@ are on one machine, as whoever studies a federation has them: rows whose ids all
 parties have are used, in the active party's order. Who has a column stays known
 (`Table.holders`), so that a split is not chosen but `held`.
 """
-from collections.abc import Iterable, Iterator, Sequence
-import contextlib
+from collections.abc import Iterable, Sequence
 import pathlib
 from typing import TYPE_CHECKING, Any
-import warnings
 
 from vfljax.data import cells, frame, namesakes
-from vfljax.data.each import advised, each
+from vfljax.data.each import advising, each
 from vfljax.data.files import brief, find, parted
 from vfljax.data.ids import by_id, in_all, named, rows_named
 from vfljax.data.options import Names, flag, several
@@ -73,7 +71,7 @@ def parties(
   for k, (one, name) in enumerate(zip(files, names)):
     way = {option: words[k] for option, words in typed.items()}
     how = cells.Written(gaps=gaps, **way)
-    with named(name), _advising(k, typed):
+    with named(name), advising(k, typed):
       if one.lower().endswith(('.parquet', '.pq')):
         _refuse_words(k, typed)
         frames.append(cells.parquet(one, gaps))
@@ -102,25 +100,6 @@ def _refuse_words(file: int, typed: dict[str, tuple[str, ...]]) -> None:
       raise ValueError(
           f'{option}={words[file]} is how a CSV file is written, and this one '
           f'is Parquet. Leave its word empty: {flag(**{option: ""})}'
-      )
-
-
-@contextlib.contextmanager
-def _advising(file: int, typed: dict[str, tuple[str, ...]]) -> Iterator[None]:
-  """A context where what is advised for a file leaves others alone."""
-  heard: list[warnings.WarningMessage] = []
-  try:
-    with warnings.catch_warnings(record=True) as heard:
-      yield
-  except ValueError as error:
-    said = advised(str(error), file, typed)
-    if said == str(error):
-      raise
-    raise ValueError(said) from error
-  finally:
-    for one in heard:
-      warnings.warn(
-          advised(str(one.message), file, typed), one.category, stacklevel=5
       )
 
 
@@ -212,8 +191,9 @@ def _check(
       frame.require(one, own)
     except ValueError as error:
       raise ValueError(
-          f'{name} lacks the ids. {error} If tables call them otherwise, type '
-          f'a name for each: ids={",".join(["<name>"] * len(names))}.'
+          f'{name} lacks the ids. {error} If tables call them otherwise, give '
+          f'a name for each, ids={",".join(["<name>"] * len(names))}, in Python'
+          ' a list.'
       ) from None
   # A party may have, and leave out, what another one's ids are called.
   others = {c for one, own in zip(frames, ids) for c in one if c != own}

@@ -1,5 +1,5 @@
 """Small networks, and networks made of others: `mlp`, `then`, `binary`."""
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 
@@ -103,7 +103,7 @@ class MLP(nn.Module):
 
   @nn.compact
   def __call__(self, x, train: bool = False):
-    if isinstance(x, dict | list):  # A tuple is of embeddings: `federation`.
+    if isinstance(x, Mapping | list):  # A tuple is of embeddings: `federation`.
       raise ValueError(
           'mlp: the features must be one array, [batch, ...]; got '
           f'{check.kind(x)} of them. For several write a module of your own: '

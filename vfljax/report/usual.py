@@ -6,10 +6,18 @@ A notebook may draw its own figures with a style, with LaTeX or with a
 from collections.abc import Iterator
 import contextlib
 import threading
+from typing import Any
 
-from matplotlib import style
+import matplotlib
 
 _LOCK = threading.RLock()
+# What is no matter of style: which windows a program opens, and how.
+_KEPT = ('backend', 'interactive', 'toolbar', 'tk.', 'webagg')
+# Not by `style.context`, which changes filters of warnings, too.
+_USUAL = {
+    name: value for name, value in matplotlib.rcParamsDefault.items()
+    if not name.startswith(_KEPT)
+}
 
 
 @contextlib.contextmanager
@@ -23,5 +31,6 @@ def settings(**ours: str) -> Iterator[None]:
     **ours: Settings of the group 'svg', by their names in it.
   """
   own = {f'svg.{name}': value for name, value in ours.items()}
-  with _LOCK, style.context(['default', own]):
+  every: Any = _USUAL | own  # Else a type checker asks for the names' own type.
+  with _LOCK, matplotlib.rc_context(every):
     yield

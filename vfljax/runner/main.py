@@ -78,8 +78,14 @@ def _open_what_is_closed() -> None:
   """Lets this process print to nowhere where its output was closed (`>&-`).
 
   Python then has None in place of a stream. What is for stderr would be printed
-  to stdout, and a file that is opened later would get the stream's number.
+  to stdout, and a file that is opened later would get the stream's number, into
+  which libraries write.
   """
+  for number in range(3):
+    try:
+      os.fstat(number)
+    except OSError:
+      os.open(os.devnull, os.O_RDWR)  # It gets the lowest number that is free.
   for name in ('stdout', 'stderr'):
     if getattr(sys, name) is None:
       setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))

@@ -212,6 +212,7 @@ def S(x):
     '    return 3 * x\nS = A()',
     'class M(type):\n  x = 3\nclass S(metaclass=M):\n  pass',
     'S = np.vectorize(lambda x: 3 * x)',
+    'S = np.vectorize(abs, otypes=[float if 3 % 2 else int])',
     '@jax.custom_batching.custom_vmap\ndef S(x):\n  return x\n'
     '@S.def_vmap\ndef _(size, batched, x):\n  return 3 * x, True',
     'S = collections.UserList([3])',

@@ -3,7 +3,6 @@ from collections.abc import Callable, Iterator
 import contextlib
 import inspect
 import sys
-import threading
 from typing import Any
 import warnings
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from vfljax import check, data
 from vfljax.data import frame
+from vfljax.data.dialect import FILTERS
 from vfljax.data.options import converted, retyped
 from vfljax.data.table import Table, listing
 from vfljax.runner.cli import reading
@@ -19,7 +19,6 @@ from vfljax.runner.errors import UserError, brief
 
 OWN = 'own'  # The name of a program's own samples, if its config has none.
 ODD = 5  # Standard errors; a class's share is off by chance by less.
-_LOCK = threading.RLock()  # Of Python's filters of warnings.
 _FLAGS = {  # Flags for arguments that a data set's function takes itself.
     name: f'--config.data.{name}'
     for name in ('path', 'name', 'label', 'missing')
@@ -132,9 +131,7 @@ def _warned(
     config: DataConfig, tell: Callable[[str], None]
 ) -> Iterator[None]:
   """A context after which is told what a loader warned of."""
-  # Filters are of the process: of two runs in threads, one would tell what the
-  # other's samples are warned of, and the program would keep our filters.
-  with _LOCK, warnings.catch_warnings(record=True) as odd:
+  with FILTERS, warnings.catch_warnings(record=True) as odd:
     for kind in (data.Mismatch, data.Recognised):
       warnings.simplefilter('always', kind)
     yield

@@ -46,7 +46,7 @@ _MAPPINGS = (
 # Where objects that are not the user's have a cell's code or values.
 _INSIDE = {
     functools.singledispatchmethod: ('dispatcher',),
-    np.vectorize: ('pyfunc', 'signature', 'excluded'),
+    np.vectorize: ('pyfunc', 'signature', 'excluded', 'otypes'),
     jax.custom_batching.custom_vmap: ('fun', 'vmap_rule'),
     collections.UserList: ('data',), collections.UserString: ('data',),
 }
