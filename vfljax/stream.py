@@ -107,6 +107,7 @@ class _Same:
   def __init__(self, plan: train.Plan, transform: Transform):
     self.plan, self.transform = plan, transform
     leaves, structure = jax.tree.flatten((plan, transform))
+    self._alive = leaves  # Else another object may get a number of `id`.
     self.mutable = any(isinstance(x, np.ndarray) for x in leaves)
     plain = int, float, str
     self._parts = structure, *(
