@@ -34,6 +34,31 @@ def test_the_label_decides_which_separator_it_is(tmp_path):
   ]
 
 
+@pytest.mark.parametrize('encode', [
+    lambda s: s.encode(), lambda s: codecs.BOM_UTF8 + s.encode(),
+    lambda s: s.encode('utf-16'),
+])
+@pytest.mark.parametrize('first', ['sep=;\n', '"sep=;"\r\n', 'SEP=;\n'])
+def test_excels_first_line_says_the_separator_and_is_no_row(
+    first, encode, tmp_path
+):
+  # More commas than semicolons: by the header alone it would be a comma.
+  text = 'a,b,c;d,e,f;y\n1;2;0\n3;4;1\n'
+  table = load(tmp_path, encode(first + text))
+  assert table.names == ('a,b,c', 'd,e,f')
+  np.testing.assert_array_equal(table.features, [[1, 2], [3, 4]])
+  with pytest.raises(ValueError, match="no column 'y'"):
+    load(tmp_path, encode(first + text), sep='comma')
+
+
+def test_advice_of_separators_is_not_the_one_that_was_tried(tmp_path):
+  export = b'# export\na;b;y\n1;2;0\n3;4;1\n'
+  with pytest.raises(ValueError, match='=semicolon; the first line must be'):
+    load(tmp_path, export)
+  with pytest.raises(ValueError, match='=comma; the first line must be'):
+    load(tmp_path, export, sep='semicolon')
+
+
 def test_quoted_separators_in_a_header_are_none(tmp_path):
   table = load(tmp_path, b'"a;b;c",d,y\n1,2,0\n3,4,1\n')
   assert table.names == ('a;b;c', 'd')

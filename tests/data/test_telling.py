@@ -42,6 +42,10 @@ def test_ordinary_columns_are_not_named():
     (['12', '9', '30'], True), (['1.5', '-2', '0'], True),
     (['12', 'x', '3'], False), (['012', '900', '10'], False),  # Codes.
     (['0', '1'], False), (['1', '2', 'inf'], False),
+    # As Europe and spreadsheets write them; an address is no number.
+    (['1,5', '-2', '0,25'], True), (['1.234,5', '9', '1.000.000'], True),
+    (['1 234', '5', "7'000"], True), (['10.0.0.1', '10.0.0.2', '1'], False),
+    (['0,5', '00,5', '1'], False), (['1,2,3', '4', '5'], False),
 ])
 def test_numbers_as_text_are_told(words, told):
   """In a frame nobody converts them, and each became a category silently."""
@@ -52,6 +56,8 @@ def test_numbers_as_text_are_told(words, told):
   for one in said_of:
     assert "Column 'k' has numbers as text" in one
     assert one.endswith('--config.data.options=text=k')
+    other = any(set(word) & set(", '") for word in words)
+    assert ('marks of thousands' in one) == other
   found['k'] = found['k'].astype('category')  # Declared to be categories.
   assert said(found) == []
 

@@ -129,10 +129,11 @@ def _spelled(
   return column if text else spelling.read(column, way.decimal, said)
 
 
-def _type_sep() -> str:
+def _type_sep(way: Dialect) -> str:
+  other = flag(sep='comma' if way.sep == ';' else 'semicolon')
   return (
-      'If the separator is another one, type it, as in'
-      f' {flag(sep="semicolon")}'
+      f'If the separator is another one, type it, as in {other}; the first line'
+      ' must be the header'
   )
 
 
@@ -155,9 +156,8 @@ def _refuse_shape(
   """
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
-        f'{file} has a single column when split at {way.sep!r}. Type its'
-        ' separator, as in '
-        f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
+        f'{file} has a single column when split at {way.sep!r}.'
+        f' {_type_sep(way)}'
     )
   for name in frame.columns:
     if name.startswith('Unnamed: ') and name not in meant:
@@ -203,14 +203,14 @@ def _frame(
     if isinstance(error.__cause__, pd.errors.ParserWarning):
       raise ValueError(
           f'{file}: split at {way.sep!r}, rows have more fields than the'
-          f' header. {_type_sep()}'
+          f' header. {_type_sep(way)}'
       ) from error
     if longer := _LONGER.search(str(error)):
       fewer, line, more = longer.groups()
       raise ValueError(
           f'{file}: split at {way.sep!r}, line {line} has {more} fields and a'
-          f' line above it {fewer}. {_type_sep()}; a file of texts, `label TAB'
-          ' text` in each line, is read by --config.data.name=reviews'
+          f' line above it {fewer}. {_type_sep(way)}; a file of texts, `label'
+          ' TAB text` in each line, is read by --config.data.name=reviews'
       ) from error
     raise
 
@@ -221,7 +221,7 @@ def _header(file: pathlib.Path, way: Dialect) -> list[str]:
 
   with reading(file, 'cannot be read as CSV'):
     first = pd.read_csv(
-        file, sep=way.sep, encoding=way.encoding, header=None, nrows=1,
-        dtype=str, index_col=False, keep_default_na=False,
+        file, sep=way.sep, encoding=way.encoding, skiprows=way.skiprows,
+        header=None, nrows=1, dtype=str, index_col=False, keep_default_na=False,
     )
     return [str(name) for name in first.iloc[0]]

@@ -11,6 +11,7 @@ import gzip
 import io
 import lzma
 import pathlib
+import re
 import threading
 from typing import BinaryIO, NamedTuple
 import warnings
@@ -31,6 +32,8 @@ _BOMS = (
     (codecs.BOM_UTF8, 'utf-8-sig'), (codecs.BOM_UTF16_LE, 'utf-16'),
     (codecs.BOM_UTF16_BE, 'utf-16'),
 )
+# Excel's first line, which says what parts cells and is not one of the table.
+_TOLD = re.compile(r'"?sep=([^\r\n"])"?\r?\n', re.IGNORECASE)
 _BLOCK, _HEAD = 1 << 20, 1 << 16
 
 
@@ -50,11 +53,14 @@ class Dialect(NamedTuple):
     sep: The separator between cells, for pandas.
     decimal: '.' or ','.
     encoding: A name that Python knows.
+    skiprows: Lines above the header: 1 if the first says what the separator
+      is, as Excel's 'sep=;', else 0.
   """
 
   sep: str
   decimal: str
   encoding: str
+  skiprows: int = 0
 
 
 def dialect(
@@ -67,8 +73,8 @@ def dialect(
     file: A CSV file with a header line.
     label: The label column; separators that find it in the header are
       preferred.
-    sep: '' for the separator that splits the header best; or one character, or
-      a name in `SEPARATORS`.
+    sep: '' for the one that the first line says ('sep=;', as Excel has it), or
+      that splits the header best; or one character, or a name in `SEPARATORS`.
     decimal: '' or 'point', or 'comma'.
     encoding: A name that Python knows. '' for UTF-8, UTF-16 with a byte order
       mark, or latin-1 if the bytes are neither.
@@ -87,8 +93,13 @@ def dialect(
     )
   with reading(file, 'cannot be read as CSV'):
     known = codec(encoding, ascii_alike=False) if encoding else _encoding(file)
-  split = separator(sep) if sep else _separator(file, label, known)
-  return Dialect(split, MARKS.get(decimal, '.'), known)
+  with reading(file, 'cannot be read as CSV'), _opened(file) as raw:
+    head = raw.read(_HEAD) if raw else b''
+  text = head.decode(known, 'replace').lstrip('\ufeff\r\n')
+  if told := _TOLD.match(text):
+    sep = sep or told[1]
+  split = separator(sep) if sep else _separator(text, label)
+  return Dialect(split, MARKS.get(decimal, '.'), known, int(bool(told)))
 
 
 def separator(sep: str) -> str:
@@ -107,11 +118,13 @@ def separator(sep: str) -> str:
   return sep
 
 
-def _separator(file: pathlib.Path, label: str, encoding: str) -> str:
-  """The usual separator that splits the header best; a comma if none does."""
-  with reading(file, 'cannot be read as CSV'), _opened(file) as raw:
-    head = raw.read(_HEAD) if raw else b''
-  text = head.decode(encoding, 'replace').lstrip('\ufeff\r\n')
+def _separator(text: str, label: str) -> str:
+  """The usual separator that splits the header best; a comma if none does.
+
+  Args:
+    text: The file's beginning.
+    label: The label column.
+  """
   best, fields = ',', (False, 1)
   for sep in _TRIED:
     names = next(csv.reader(io.StringIO(text, newline=''), delimiter=sep), [])

@@ -29,6 +29,12 @@ _DRAWN = 20  # See `warn_of_numbering`.
 _COPIED, _ALIKE = 0.1, 0.99  # See `warn_of_copies`.
 _BY_CHANCE = 10
 _CODE = re.compile(r'\s*[-+]?0\d')
+# 1,5 or 1.234,50 or 1 234: a number, but not for pandas.
+_MARKED = re.compile(
+    r"[+-]?(?:\d+|[1-9]\d{0,2}([ .,'’\u00a0\u202f])\d{3}(?:\1\d{3})*)"
+    r'(?:[.,]\d*)?'
+)
+_MARKS = ', once marks of thousands are gone and the decimal one is a point'
 _TYPED = 30  # Names that somebody would paste behind --config.data.options.
 
 
@@ -92,7 +98,7 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
   """
   import pandas as pd
 
-  found = []
+  found, marked = [], False
   for name in frame.columns:
     column = column_of(frame, name)
     if name in text or kind_of(column) != 'string':
@@ -101,16 +107,18 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
     if len(words) < 3 or any(map(_CODE.match, words)):
       continue
     read = np.asarray(pd.to_numeric(words, errors='coerce'), float)
-    if np.isfinite(read).all():
+    other = words[~np.isfinite(read)].str.strip()
+    if other.str.fullmatch(_MARKED).all():
       found.append(name)
+      marked = marked or len(other) > 0
   if found:
     one = len(found) == 1
     _say(
         f'{"Column" if one else "Columns"} {listing(map(repr, found))} '
         f'{"has" if one else "have"} numbers as text, and each number becomes '
         'a category. If they are measurements, convert them in the data '
-        '(pandas.to_numeric); if they are categories, say so: '
-        f'{flag(text=found)}'
+        f'(pandas.to_numeric{_MARKS if marked else ""}); if they are '
+        f'categories, say so: {flag(text=found)}'
     )
 
 
