@@ -74,6 +74,8 @@ def test_one_hot_order_does_not_depend_on_the_rows(tmp_path):
     ([True, False, True], ('False', 'True'), [1, 0, 1]),
     (['b', 'a', 'c'], ('a', 'b', 'c'), [1, 0, 2]),
     ([0.5, 0.25, 0.5], ('0.25', '0.5'), [1, 0, 1]),
+    # Not 0.10000000149011612, which stands there.
+    (np.float32([0.1, 0.7, 0.1]), ('0.1', '0.7'), [0, 1, 0]),
     (['1', 'x', '1'], ('1', 'x'), [0, 1, 0]),
 ])
 def test_labels_of_every_kind(column, classes, labels, tmp_path):

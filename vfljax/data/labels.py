@@ -3,7 +3,7 @@
 What is no class is refused: a missing label, a measurement, a stray word among
 numbers.
 """
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # What stands for no label; '-' may be a class beside '+', 'none' beside 'mild'.
 _GAPS = '', '?', '??', 'na', 'n.a.', 'n.a', 'n/a', 'nan', 'null', '#n/a', '#na'
+_NARROW = np.float16, np.float32
 
 
 def labels(
@@ -101,7 +102,7 @@ def _as_classes(
           ' elsewhere, and leave this column out, because it gives them away:'
           f' --config.data.label=<name> {flag(drop=str(name))}'
       )
-    return [*order]
+    return [_short(value, column.dtype) for value in order]
   if len(order) > MOST and not text:
     raise ValueError(
         f'Label column {name!r} has {len(order)} different whole numbers. If'
@@ -109,6 +110,12 @@ def _as_classes(
         f' them, into the data. If they are classes: {flag(text=str(name))}'
     )
   return [int(v) if abs(v) < 2**63 else float(v) for v in order]
+
+
+def _short(value: float, kind: Any) -> float:
+  """0.1 for what float32, say, has in place of 0.1."""
+  kind = getattr(kind, 'numpy_dtype', kind)  # pandas' own Float32.
+  return float(str(kind.type(value))) if kind in _NARROW else value
 
 
 def _refuse_gaps(name: object, order: np.ndarray, counts: np.ndarray) -> None:
