@@ -103,10 +103,12 @@ def beaten(masked: Row, other: Row) -> tuple[Found, Point]:
 
 def best_of_strengths(record: str = 'fig6') -> Verdict:
   """Of no other at any strength main is within half a point of one of VMask's
-  points or above, its attack not above; one training a point alone can only
-  tell that there is one.
+  points or above, its attack not above. With several trainings a point all
+  others are clearly worse; one alone can only tell that there is one.
   """
   found = tables_runs.points(record)
+  if (rows := older.of_cells(record)) and len(rows['none', None]['main']) > 1:
+    return _best_of_trainings(rows, found)
   masked = [p for c, p in found.items() if c[0] == 'VMask']
   if not masked:
     return Verdict(None, 'VMask diverged at every strength')
@@ -118,6 +120,30 @@ def best_of_strengths(record: str = 'fig6') -> Verdict:
       + f'; as good: {", ".join(good) or "none"}; by less than half a point '
       f'more not: {", ".join(near) or "none"} (one training a point, our '
       "settings, the paper's attacker)",
+  )
+
+
+def _best_of_trainings(
+    rows: Mapping[Cell, Row], found: Mapping[Cell, Point]
+) -> Verdict:
+  """`best_of_strengths` by how trainings deviate, as in `best_trade`."""
+  masked = [c for c in rows if c[0] == 'VMask']
+  votes, good, near = [], [], []
+  for c, row in rows.items():
+    if c[0] in ('none', 'VMask') or c not in found:  # All of it diverged.
+      continue
+    of = [beaten(rows[m], row)[0] for m in masked]
+    votes += of
+    text = f'{c[0]} {c[1]:g} {found[c][0]:.2f} / {found[c][1]:.2f}'
+    if False in of:
+      good.append(text)
+    elif None in of:
+      near.append(text)
+  shown = ', '.join('{:.1f} / {:.1f}'.format(*found[m]) for m in masked)
+  return Verdict(
+      every(votes), f'VMask {shown}; as good: {", ".join(good) or "none"}; not '
+      f'told from it: {", ".join(near) or "none"} (our settings, the '
+      "paper's attacker)",
   )
 
 

@@ -89,12 +89,15 @@ def _as(found: Row, **names: str) -> Row:
   return {new: found[old] for new, old in names.items() if old in found}
 
 
-def of_run(name: str) -> dict[str, Row]:
-  """The same of a run's own record, by defense, each at one strength."""
+def of_cells(name: str) -> dict[Cell, Row]:
+  """The same of a run's own record, by defense and strength."""
   results = evidence.load(PAPER, name).results
-  return {
-      cell[0]: row(_measured(results, cell)) for cell in results.cells
-  }
+  return {cell: row(_measured(results, cell)) for cell in results.cells}
+
+
+def of_run(name: str) -> dict[str, Row]:
+  """The same by defense, each at one strength."""
+  return {cell[0]: found for cell, found in of_cells(name).items()}
 
 
 def _measured(results: Results, cell: Cell) -> dict[str, list[float]]:
@@ -113,10 +116,9 @@ def _measured(results: Results, cell: Cell) -> dict[str, list[float]]:
 
 def budgets(name: str) -> dict[str, Row]:
   """'20 epochs 0.25', 'VMask 50x5 0.25' and so on, and 'none None'."""
-  results = evidence.load(PAPER, name).results
   return {
-      f'{label} {strength}': row(_measured(results, (label, strength)))
-      for label, strength in results.cells
+      f'{label} {strength}': found
+      for (label, strength), found in of_cells(name).items()
   }
 
 

@@ -4,6 +4,7 @@ Percent, +- over trainings. Attack and scratch are each attack run's best epoch,
 as the paper has it. They have no diverged training's numbers, see older.py.
 """
 from collections.abc import Callable
+import math
 
 from experiments import evidence, readers
 from experiments.evidence import Table
@@ -141,34 +142,27 @@ def _compared(name: str, settings: str) -> list[list[str]]:
 
 
 def points(name: str = 'fig6') -> dict[Cell, tuple[float, float]]:
-  """Figure 6's main and attack accuracy, one training a point, in percent.
+  """Figure 6's mean main and attack accuracy in percent.
 
-  Points of trainings that diverged are left out.
+  Trainings that diverged are left out, and so are points that have no other.
   """
-  results = evidence.load(PAPER, name).results
-  found = {}
-  for c in results.cells:
-    main, attack = (
-        older.mean(evidence.quantity(results, c, what).values())
-        for what in ('accuracy', f'{ATTACK}/accuracy_best')
-    )
-    if main > older.LOST:  # Not of NaN either.
-      found[c] = main, attack
-  return found
+  rows = older.of_cells(name).items()
+  found = {
+      c: (older.mean(row['main']), older.mean(row['attack']))
+      for c, row in rows
+  }
+  return {c: point for c, point in found.items() if math.isfinite(point[0])}
 
 
 def trades(name: str) -> str:
   """Main / attack accuracy at every strength."""
-  results, found = evidence.load(PAPER, name).results, points(name)
-  labels = list(dict.fromkeys(c[0] for c in results.cells))
+  found = older.of_cells(name)
+  labels = list(dict.fromkeys(c[0] for c in found))
   widest = max(len(s) for s in figure.STRENGTHS.values())
   rows = []
   for label in labels:
-    cells = [c for c in results.cells if c[0] == label]
-    pairs = [
-        ' / '.join(f'{x:.1f}' for x in found[c]) if c in found else 'diverged'
-        for c in cells
-    ]
+    cells = [c for c in found if c[0] == label]
+    pairs = [_pair(found[c]) for c in cells]
     between = [''] * (max(4, widest) - len(pairs))
     at = max(1, len(pairs) - 1)
     strengths = ', '.join(filter(None, map(reading.strength, cells)))
@@ -177,6 +171,12 @@ def trades(name: str) -> str:
         *pairs[:at], *between, *pairs[at:],
     ])
   return evidence.markdown(('', 'weak', '', '', 'strong'), rows)
+
+
+def _pair(row: older.Row) -> str:
+  """'96.8 / 46.9', main and attack."""
+  main, attack = (older.says(row, what) for what in ('main', 'attack'))
+  return main if main == 'diverged' else f'{main} / {attack}'
 
 
 def gradients() -> str:
