@@ -43,6 +43,66 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
       'What differs')[2]  # It does not differ.
 
 
+@pytest.mark.parametrize('epochs, fields, columns', [
+    ((5, 6, 7), {}, ('run', 'train.epochs')),
+    ((5, 6), {}, ('run', 'train.epochs')),
+    ((5, 6), dict(experiment='b'), ('field', 'r0', 'r1')),
+])
+def test_many_runs_that_differ_in_little_have_a_row_each(
+    epochs, fields, columns, tmp_path
+):
+  """A column each left none of them a letter's room in a terminal."""
+  folders = [
+      made(tmp_path / f'r{i}', [NONE], train=dict(epochs=n),
+           **(fields if i else {})) for i, n in enumerate(epochs)
+  ]
+  table, = compare.differences(compare.read(folders))
+  rows = [[cell.text for cell in row] for row in table.rows]
+  assert table.columns == columns
+  if columns[0] == 'run':
+    assert rows == [[f'r{i}', f'{n}'] for i, n in enumerate(epochs)]
+  else:
+    assert ['train.epochs', '5', '6'] in rows and len(rows) == 2
+  assert all(row[0].strong for row in table.rows)
+
+
+def test_many_runs_have_their_figures_in_their_own_reports(
+    tmp_path, monkeypatch
+):
+  """Of 100 runs they took a minute and ten megabytes."""
+  runs = compare.read([made(tmp_path / name, [NONE, ISO]) for name in 'ab'])
+  drawn = compare.written(runs)
+  monkeypatch.setattr(compare, 'DRAWN', 1)
+  text = compare.written(runs)
+  assert '<figure>' in drawn and 'are no figures here' not in drawn
+  assert '<figure>' not in text and 'are no figures here' in text
+  for said in ('Every measurement', 'Utility and leakage', 'class="podium"'):
+    assert text.count(said) == drawn.count(said) > 1
+
+
+def test_a_run_without_a_row_is_told_in_words(tmp_path, capsys):
+  """Beside a run with one it was not in the terminal at all."""
+  one = made(tmp_path / 'one', [NONE, ISO])
+  folder = tmp_path / 'no_attack'
+  store.open_workdir(folder, config(listed_attacks=[]), ['none']).save('none', [
+      row('none', None, None, seed, 'auc', 'test', 0.9) for seed in (0, 1)
+  ], dict(seeds=2, classes=2))
+  code, said, _ = call(capsys, 'compare', one, folder, '--to', tmp_path / 'c')
+  assert code == 0 and 'no_attack: VHNN on ' in said
+  assert '\none: VHNN on ' not in said
+
+
+def test_one_run_at_two_places_is_given_twice(tmp_path, capsys):
+  """It stood there as two runs that agree."""
+  made(tmp_path / 'a', [NONE])
+  (tmp_path / 'link').symlink_to(tmp_path / 'a')
+  made(tmp_path / 'b', [NONE])
+  folders = [tmp_path / name for name in ('b', 'a', 'link')]
+  code, _, error = call(capsys, 'compare', *folders, '--to', tmp_path / 'c')
+  assert code == 2 and 'link is given twice, first as' in error
+  assert len(error.splitlines()) == 1
+
+
 def test_of_a_defense_there_is_a_row_for_each_run_that_has_it(tmp_path):
   folders = [
       made(tmp_path / 'a', [NONE]), made(tmp_path / 'b', [NONE, ISO]),

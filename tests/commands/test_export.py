@@ -80,6 +80,11 @@ def test_latex_is_what_latex_takes():
     assert done.returncode == 0, done.stdout
 
 
+def test_latex_prints_signs_that_its_default_font_has_elsewhere():
+  """As ¡b¿ and a dash."""
+  assert export.escaped('<b>|') == r'\textless{}b\textgreater{}\textbar{}'
+
+
 def test_two_settings_have_files_of_their_own(tmp_path, capsys):
   """As where results of an earlier version are in one folder."""
   work = store.open_workdir(tmp_path, config(), ['none/None', 'iso/5.0'])

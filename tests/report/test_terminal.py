@@ -63,3 +63,15 @@ def test_in_a_notebook_a_table_is_text_too(monkeypatch):
   from rich import console
   monkeypatch.setattr(console, '_is_jupyter', lambda: True)
   assert lines(60)[-1].split()[0] == 'iso'
+
+
+@pytest.mark.parametrize('count, fits', [(10, True), (11, False)])
+def test_too_many_columns_for_a_terminal_are_not_tried(count, fits):
+  """Of so many it printed lines without a letter."""
+  names = tuple(f'n{i}' for i in range(count))
+  made = Table('What differs', '', names, [[*map(Text, names)]])
+  said = terminal.table(made, 40)
+  assert max(map(len, said.splitlines())) <= 40 or not fits
+  assert said.startswith('What differs\n') == fits
+  if not fits:
+    assert said == 'What differs: 11 columns, too many for this terminal.'

@@ -1,9 +1,11 @@
 """`vfljax compare DIR DIR ... --to=compare.html`: one report over several runs.
 
 First the runs and how they differ, then every defense at its best strength in
-each of them, then each run's findings, as in its own report.
+each of them, then each run's findings, as in its own report; of more than 24
+runs without the figures.
 """
 from collections.abc import Mapping, Sequence
+import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +24,7 @@ from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import identity, mergeable, raising, store
 
 TITLE = 'Runs compared'
+DRAWN = 24  # Runs; the figures of more take minutes, and pages of many MB.
 
 
 class Run(NamedTuple):
@@ -54,9 +57,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   _check_target(target, asked.to)
   runs = read([given.finished(folder) for folder in asked.folders])
   disk.write_text(target.absolute(), written(runs), '--to')
-  print('\n\n'.join(
-      terminal.table(t) for t in _tables(runs)
-  ) or terminal.paragraphs(verdicts(runs)))
+  print(printed(_tables(runs), runs))
   gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]
   if said := [*_warnings(runs), *gone]:
     print('\n' + terminal.paragraphs(said))
@@ -139,14 +140,20 @@ def differences(runs: Sequence[Run]) -> list[Table]:
   methods = _methods(runs)
   fields = [own | more for own, more in zip(fields, methods)]
   names += methods[0]
-  rows = [
-      [Text(name, strong=True)] + [Text(_short(o.get(name))) for o in fields]
-      for name in names
+  cells = [['field', *names]] + [
+      [one.name, *(_short(own.get(name)) for name in names)]
+      for one, own in zip(runs, fields)
   ]
+  if len(runs) <= len(names):  # A page has more room for rows than columns.
+    cells = [*zip(*cells)]
+  else:
+    cells[0][0] = 'run'
+  columns, *rows = cells
   return [Table(
       'What differs', 'Fields of the configurations that are not the same.',
-      ('field', *(r.name for r in runs)), rows,
-  )] if rows else []
+      tuple(columns),
+      [[Text(first, strong=True), *map(Text, rest)] for first, *rest in rows],
+  )] if names else []
 
 
 def _methods(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -172,8 +179,16 @@ def written(runs: Sequence[Run]) -> str:
   parts = [*head, page.heading('What each run says')]
   parts += map(page.note, [*_warnings(runs), *verdicts(runs)])
   parts += [page.table(t, 2) for t in _tables(runs)]
+  drawn = len(runs) <= DRAWN
+  if not drawn:
+    parts.append(page.note(
+        f'Of more than {DRAWN} runs there are no figures here: each has its '
+        'own in the report.html of its folder.'
+    ))
   for one in runs:
-    parts += writing.section(one.results, one.ranked, [], None, alone=False)
+    parts += writing.section(
+        one.results, one.ranked, [], None, alone=False, drawn=drawn
+    )
   return page.page(TITLE, parts)
 
 
@@ -188,6 +203,13 @@ def _warnings(runs: Sequence[Run]) -> list[str]:
 def _tables(runs: Sequence[Run]) -> list[Table]:
   """The tables over all runs that have a row."""
   return [t for t in (best(runs), *differences(runs)) if t.rows]
+
+
+def printed(found: Sequence[Table], runs: Sequence[Run]) -> str:
+  """Tables for a terminal, and the verdicts of runs that have no row there."""
+  silent = verdicts([one for one in runs if not one.ranked])
+  parts = [*map(terminal.table, found), terminal.paragraphs(silent)]
+  return '\n\n'.join(filter(None, parts))
 
 
 def verdicts(runs: Sequence[Run]) -> list[str]:
@@ -207,12 +229,15 @@ def _names(folders: Sequence[Path]) -> list[str]:
       f.parent if f.name == 'report' and (f.parent / 'coarse').is_dir() else f
       for f in folders
   ]
+  known: dict[Path, Path] = {}
+  for folder in own:
+    first = known.setdefault(folder.resolve(), folder)  # A link is no other.
+    if first is not folder:
+      also = '' if first == folder else f', first as {first}'
+      raise UserError(f'{folder} is given twice{also}: leave one out.')
   parts = [folder.absolute().parts for folder in own]
-  for length in range(1, max(map(len, parts)) + 1):
-    names = ['/'.join(own[-length:]) for own in parts]
-    if len(set(names)) == len(names):
-      return names
-  raise UserError('The same work directory is given twice.')
+  longer = (['/'.join(own[-n:]) for own in parts] for n in itertools.count(1))
+  return next(names for names in longer if len(set(names)) == len(names))
 
 
 def _short(value: Any) -> str:

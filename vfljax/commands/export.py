@@ -30,6 +30,8 @@ _LATEX = {
     '\\': r'\textbackslash{}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#',
     '_': r'\_', '{': r'\{', '}': r'\}', '~': r'\textasciitilde{}',
     '^': r'\textasciicircum{}',
+    # Plain, LaTeX's default font prints ¡, ¿ and a dash in their places.
+    '<': r'\textless{}', '>': r'\textgreater{}', '|': r'\textbar{}',
 }
 _SPECIAL = re.compile('|'.join(map(re.escape, _LATEX)))
 

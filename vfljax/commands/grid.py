@@ -26,7 +26,6 @@ from vfljax.commands import (
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
 from vfljax.data.table import counted
-from vfljax.report import terminal
 from vfljax.runner import run as running
 from vfljax.runner.config import blaming
 from vfljax.runner.errors import UserError
@@ -129,10 +128,7 @@ def _report(finished: Sequence[Point], place: Path) -> None:
   )
   disk.write_text(place / PAGE, compare.written(runs))
   best = compare.best(runs)
-  print('\n' + (
-      terminal.table(best) if best.rows
-      else terminal.paragraphs(compare.verdicts(runs))
-  ))
+  print('\n' + compare.printed([best] if best.rows else [], runs))
   print(f'\nReport: {place / PAGE}')
 
 

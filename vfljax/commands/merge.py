@@ -20,6 +20,7 @@ from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import (
     about, epoch_lines, identity, mergeable, parts, raising, store,
 )
+from vfljax.runner.workdir.parts import Finished
 
 # Values that differ by less were measured by another program; from 1 on, as in
 # PSNR, by less than that part of them.
@@ -91,8 +92,8 @@ def merge(folders: Sequence[Path], target: str) -> Path:
     work = store.open_workdir(place, whole, [*found], complete)
   except UserError as error:  # In the words of a run.
     raise UserError(str(error).replace('--workdir', '--to')) from error
-  for unit, (rows, timing, curves) in found.items():
-    work.save(unit, rows, timing, curves)
+  # One by one all that is there would be read and written again each time.
+  work.save_all([Finished(unit, *what) for unit, what in found.items()])
   return place
 
 

@@ -11,6 +11,7 @@ WIDEST = 110  # Columns; longer lines are hard to read.
 NARROWEST = 40
 _GAP = 2  # Between columns.
 _SHORT = 8  # Words up to so long are kept whole, if numbers can be.
+_LEAST = 2  # Letters in a line of a cell; with less nobody can read it.
 
 
 def width() -> int:
@@ -28,12 +29,18 @@ def paragraphs(sentences: Sequence[str], columns: int = 0) -> str:
 
 
 def table(t: Table, columns: int = 0) -> str:
-  """A table at most as wide as the terminal; long cells take several lines."""
+  """A table at most as wide as the terminal; long cells take several lines.
+
+  Of a table with too many columns there is only the title, which says so.
+  """
   from rich import box
   from rich.console import Console
   from rich.table import Table as Grid
   from rich.text import Text
 
+  columns, title = columns or width(), printable(t.title)
+  if len(t.columns) * (_LEAST + _GAP) > columns + _GAP:
+    return f'{title}: {len(t.columns)} columns, too many for this terminal.'
   grid = Grid(
       box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0),
       show_edge=False,
@@ -43,7 +50,6 @@ def table(t: Table, columns: int = 0) -> str:
       [printable(cell.text).replace(' ± ', '±') for cell in row]
       for row in t.rows
   ]
-  columns = columns or width()
   cells = [
       [printable(name), *(row[i] for row in rows)]
       for i, name in enumerate(t.columns)
@@ -59,7 +65,7 @@ def table(t: Table, columns: int = 0) -> str:
   )
   console.print(grid)
   lines = [line.rstrip() for line in target.getvalue().splitlines()]
-  return '\n'.join([printable(t.title), *lines]).rstrip()
+  return '\n'.join([title, *lines]).rstrip()
 
 
 def _widths(cells: Sequence[Sequence[str]], columns: int) -> list[int]:

@@ -29,8 +29,7 @@ def write(
 
   Args:
     path: The work directory; a run that is not finished is reported as it is.
-    paper: A paper's numbers to put beside ours, see `papers.compare`; by
-      default the configuration's `paper`.
+    paper: For `papers.compare`; by default the configuration's `paper`.
     classes: Number of classes; 0 for that in the timings. If it is unknown and
       there is no AUC, leakages over guessing's accuracy are left out.
     goal: The limits on loss and leakage; with any, the report has advice.
@@ -57,7 +56,9 @@ def write(
     ranked = ranks.rank(results)
     compared = papers.compare(results, numbers)
     given = _advice(results, goal, config, classes)
-    html += section(results, ranked, compared, given, alone=len(found) == 1)
+    html += section(
+        results, ranked, compared, given, alone=len(found) == 1, drawn=True
+    )
     text += _summary(results, ranked, compared, given, alone=len(found) == 1)
   if not found:
     html.append(page.note('There are no results yet.'))
@@ -112,9 +113,13 @@ def _advice(
 
 def section(
     results: Results, ranked: Sequence[Ranked], compared: list[dict],
-    given: Advice | None, alone: bool,
+    given: Advice | None, alone: bool, drawn: bool,
 ) -> list[str]:
-  """Everything about one data set and algorithm, as HTML."""
+  """Everything about one data set and algorithm, as HTML.
+
+  Args:
+    drawn: Whether with figures, which take most of the time and of the page.
+  """
   parts = [] if alone else [page.heading(words.headline(results))]
   level, group = (2, 'attack') if alone else (3, '-'.join(results.title))
   said, warns = verdict.sentences(results, ranked), learned.nothing(results)
@@ -128,18 +133,14 @@ def section(
         ),
         page.podium(ranked),
         page.note(words.not_ranked(results)),
-        page.together(
-            page.heading('Privacy against utility', level),
-            *map(page.note, lost.sentences(results)),
-            _legend(results, [(d, d) for d in results.defenses]),
-            *_trade_offs(results, group),
-        ), page.terms(words.terms(results)),
+        *(_trade_offs(results, level, group) if drawn else ()),
+        page.terms(words.terms(results)),
     ]
   if compared:
     parts.append(page.table(tables.paper(compared), level))
   shown = [tables.overview(results), tables.baselines(results)]
   parts += [page.table(t, level) for t in shown if t.rows]
-  parts += _epochs(results, ranked, level, group)
+  parts += _epochs(results, ranked, level, group) if drawn else []
   parts.append(page.heading('Every measurement', level))
   everything = [None, *results.attacks, *results.baselines]
   details = [tables.measurements(results, a) for a in everything]
@@ -188,7 +189,7 @@ def _summary(
   return [part for part in parts if part]
 
 
-def _trade_offs(results: Results, group: str) -> list[str]:
+def _trade_offs(results: Results, level: int, group: str) -> list[str]:
   """The trade-off figures: the worst attack first, then each attack."""
   found = drawing.trade_offs(results)
   remark = (
@@ -201,7 +202,12 @@ def _trade_offs(results: Results, group: str) -> list[str]:
   tabs = page.tabs(group, [
       (f.caption, _figure(f, group)) for f in found
   ])
-  return [page.note(remark), tabs]
+  return [page.together(
+      page.heading('Privacy against utility', level),
+      *map(page.note, lost.sentences(results)),
+      _legend(results, [(d, d) for d in results.defenses]),
+      page.note(remark), tabs,
+  )]
 
 
 def _figure(f: drawing.Figure, group: str) -> str:
