@@ -80,6 +80,19 @@ def test_many_runs_have_their_figures_in_their_own_reports(
     assert text.count(said) == drawn.count(said) > 1
 
 
+def test_what_diverged_is_told_without_figures_too(tmp_path, monkeypatch):
+  folders = [tmp_path / name for name in 'ab']
+  for folder in folders:
+    store.open_workdir(folder, config(), ['none']).save('none', [
+        row('none', None, None, seed, 'auc', 'test', value)
+        for seed, value in enumerate((0.9, float('nan')))
+    ], dict(seeds=2, classes=2))
+  runs = compare.read(folders)
+  for drawn in (2, 1):
+    monkeypatch.setattr(compare, 'DRAWN', drawn)
+    assert compare.written(runs).count('diverged in 1 of 2 seeds') >= 2
+
+
 def test_a_run_without_a_row_is_told_in_words(tmp_path, capsys):
   """Beside a run with one it was not in the terminal at all."""
   one = made(tmp_path / 'one', [NONE, ISO])
