@@ -47,6 +47,8 @@ def test_excels_first_line_says_the_separator_and_is_no_row(
   table = load(tmp_path, encode(first + text))
   assert table.names == ('a,b,c', 'd,e,f')
   np.testing.assert_array_equal(table.features, [[1, 2], [3, 4]])
+  with pytest.raises(ValueError, match="same name: 'a', 'a'"):
+    load(tmp_path, encode(first + 'a;a;y\n1;2;0\n3;4;1\n'))
   with pytest.raises(ValueError, match="no column 'y'"):
     load(tmp_path, encode(first + text), sep='comma')
 

@@ -152,7 +152,7 @@ def test_parquet_nullable_and_categorical_columns(tmp_path):
     ('x,y\n', 'y', 'no rows'),
     ('', 'y', 'cannot be read as CSV'),
     ('x,y\n1,2\n3,4,5,6\n', 'y', "split at ',', line 3 has 4 fields and .* 2. "
-     'If the separator .*sep=semicolon; .* header; a file of texts.*name=reviews'),
+     'If the separator .*=semicolon; .* header; a file of texts.*=reviews'),
     ('x,y\n0,1,2\n1,3,4\n', 'y', 'more fields than the header'),
     ('x,y\n' + ''.join(f'id{i},{i % 2}\n' for i in range(101)) * 2, 'y',
      "'x' has 101 different values, more than 100: drop it"),

@@ -133,9 +133,8 @@ def section(
         ),
         page.podium(ranked),
         page.note(words.not_ranked(results)),
-        *(_trade_offs(results, level, group) if drawn else map(
-            page.note, lost.sentences(results)
-        )), page.terms(words.terms(results)),
+        *(_trade_offs(results, level, group) if drawn else ()),
+        page.terms(words.terms(results)),
     ]
   if compared:
     parts.append(page.table(tables.paper(compared), level))
