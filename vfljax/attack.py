@@ -203,6 +203,14 @@ class Recipe(Generic[P, T]):
       )
     raise AttributeError(f'A recipe has no attribute {name!r}.')
 
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    # By its name, which is the factory's no more; a notebook's by its code.
+    module = sys.modules.get(self.__module__)
+    own = getattr(module, self.__name__, None) is self
+    if own and self.__module__ != '__main__':
+      return self.__name__
+    return super().__reduce_ex__(protocol)
+
   def __repr__(self) -> str:
     names = ', '.join(getattr(self.options, '_fields', ())) or 'none'
     return f'<attack {self.factory.__name__}; options: {names}>'

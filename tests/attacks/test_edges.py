@@ -1,4 +1,6 @@
 """Attacks at the edges: of what they refuse, and of what they measure."""
+import copy
+import pickle
 import sys
 
 import jax
@@ -241,6 +243,31 @@ def test_gradients_are_read_by_the_head_that_has_learned_longest(monkeypatch):
       jax.random.key(0), RecordedGradients(d, labels, d)
   )
   np.testing.assert_array_equal(found, 2)
+
+
+@pytest.mark.parametrize('again', [
+    lambda asked: pickle.loads(pickle.dumps(asked)), copy.deepcopy,
+])
+def test_a_registered_attack_goes_to_another_process_by_its_name(again):
+  for name in attacks.REGISTRY.values():
+    asked = recipe_of(name)
+    assert again(asked) is asked
+
+
+def test_an_attack_of_main_goes_by_its_code():
+  """Another process has no such name: cloudpickle sends what it is made of."""
+  def mine():
+    return attacks.norm_scoring()
+
+  mine.__module__ = '__main__'
+  own = recipe(stage=attacks.norm_scoring.stage)(mine)
+  main = sys.modules['__main__']
+  main.mine = own  # pyright: ignore[reportAttributeAccessIssue]
+  try:
+    assert own.__reduce_ex__(4) != 'mine'
+  finally:
+    del main.mine  # pyright: ignore[reportAttributeAccessIssue]
+  assert attacks.norm_scoring.__reduce_ex__(4) == 'norm_scoring'
 
 
 def test_a_recipe_has_no_word_that_nobody_reads():

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What stands for no label; '-' may be a class beside '+', 'none' beside 'mild'.
 _GAPS = '', '?', '??', 'na', 'n.a.', 'n.a', 'n/a', 'nan', 'null', '#n/a', '#na'
-_NARROW = np.float16, np.float32
+_NARROW = dict(float16=np.float16, float32=np.float32)
 
 
 def labels(
@@ -114,8 +114,8 @@ def _as_classes(
 
 def _short(value: float, kind: Any) -> float:
   """0.1 for what float32, say, has in place of 0.1."""
-  kind = getattr(kind, 'numpy_dtype', kind)  # pandas' own Float32.
-  return float(str(kind.type(value))) if kind in _NARROW else value
+  narrow: Any = _NARROW.get(str(kind).lower())  # pandas has its own Float32.
+  return float(str(narrow(value))) if narrow else value
 
 
 def _refuse_gaps(name: object, order: np.ndarray, counts: np.ndarray) -> None:

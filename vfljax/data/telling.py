@@ -7,7 +7,7 @@ label, too.
 """
 from collections.abc import Sequence
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 import warnings
 
 import numpy as np
@@ -107,8 +107,8 @@ def warn_of_numerals(frame: 'pd.DataFrame', text: Sequence[str]) -> None:
     if len(words) < 3 or any(map(_CODE.match, words)):
       continue
     read = np.asarray(pd.to_numeric(words, errors='coerce'), float)
-    other = words[~np.isfinite(read)].str.strip()
-    if other.str.fullmatch(_MARKED).all():
+    other: Any = words[~np.isfinite(read)]
+    if other.str.strip().str.fullmatch(_MARKED).all():
       found.append(name)
       marked = marked or len(other) > 0
   if found:

@@ -1,4 +1,5 @@
 """Signals: who listens, how long a run is waited for, and what is said."""
+import multiprocessing
 import os
 from pathlib import Path
 import signal
@@ -167,6 +168,28 @@ def test_only_what_can_be_continued_is_promised(
   with pytest.raises(Ended):
     LEAVE(place)
   assert capfd.readouterr().err == said + '\n'
+
+
+@pytest.mark.parametrize('parent, number, ended', [
+    (object(), signal.SIGTERM, [signal.SIGTERM]), (object(), signal.SIGINT, []),
+    (None, signal.SIGTERM, []),
+])
+def test_a_pools_worker_ends_by_sigterm_once_it_has_saved(
+    parent, number, ended, monkeypatch
+):
+  """The pool took `Stopped` for a result, and such workers outlived it."""
+  happened = []
+  before = signal.signal(signal.SIGTERM, lambda n, frame: happened.append(n))
+  monkeypatch.setattr(multiprocessing, 'parent_process', lambda: parent)
+  try:
+    with pytest.raises(stopping.Interrupted):
+      with stopping.listening() as stop:
+        ask(number)
+        happened.append('saved')
+        stop.check()
+  finally:
+    signal.signal(signal.SIGTERM, before)
+  assert happened == ['saved', *ended]
 
 
 def test_in_a_program_of_others_the_second_signal_interrupts(capfd):

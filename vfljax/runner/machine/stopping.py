@@ -107,11 +107,16 @@ def listening() -> Iterator[Stop]:
 
   The process is never ended, because it belongs to the caller. If this is not
   the main thread, signals are not handled.
+
+  In a worker of a process pool SIGTERM does its usual work after the block,
+  which is to end the process: the pool would take the exception for a result,
+  and the worker would wait for other jobs, if need be for ever.
   """
-  stop = Stop()
+  stop, asked = Stop(), []
 
   def ask(number: int, frame: Any) -> None:
-    del number, frame
+    del frame
+    asked.append(number)
     if stop:
       raise KeyboardInterrupt
     stop.note()
@@ -119,8 +124,18 @@ def listening() -> Iterator[Stop]:
   if threading.current_thread() is not threading.main_thread():
     yield stop
     return
-  with _handled(ask):
-    yield stop
+  try:
+    with _handled(ask):
+      yield stop
+  finally:
+    if signal.SIGTERM in asked and _is_worker():
+      signal.raise_signal(signal.SIGTERM)
+
+
+def _is_worker() -> bool:
+  """Whether this is a process of a pool: it has imported what pools are of."""
+  pools = sys.modules.get('multiprocessing')
+  return pools is not None and pools.parent_process() is not None
 
 
 def leave(place: str = '') -> NoReturn:
