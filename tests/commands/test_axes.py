@@ -96,5 +96,6 @@ def test_names_are_ones_that_a_disk_takes():
       axes._name(['a', f'data.path={path}'])
       for path in ('x/y', 'x-y', 'x y', 'z' * 400, 'z' * 401, 'ä:b', 'ä;b')
   }
-  assert len(names) == 7
+  assert len(names) == 7 and max(map(len, names)) == 120
+  assert axes._name(['z' * 120]) == 'z' * 120
   assert all(len(n) <= 120 and not set(n) & set('/ :;') for n in names)

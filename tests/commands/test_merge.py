@@ -114,6 +114,14 @@ def test_parts_with_labels_that_were_lowered_are_merged_again(tmp_path):
   assert len(results.attacks) == 3
 
 
+def test_seeds_without_a_gap_are_the_runs_of_one_config(tmp_path):
+  one, two = (
+      made(tmp_path / f'{s[0]}', [NONE], seeds=s) for s in ((4, 5), (2, 3))
+  )
+  found = store.read_config(merge.merge([one, two], str(tmp_path / 'all')))
+  assert (found['first_seed'], found['seeds']) == (2, 4)
+
+
 @pytest.mark.parametrize('seeds', [((0, 1), (5, 6)), ((5, 6), (0, 1))])
 def test_seeds_with_a_gap_are_merged_again(seeds, tmp_path, capsys):
   one, two = (made(tmp_path / f'{s[0]}', [NONE], seeds=s) for s in seeds)

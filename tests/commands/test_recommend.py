@@ -37,6 +37,18 @@ def test_attacks_are_those_whose_needs_are_met():
   assert 'direct_label' in choice.applying(linear, 10)
 
 
+@pytest.mark.parametrize('fewest, typed, known', [
+    (9, [], 4), (1, [], 1), (99, [], 5), (9, ['--config.attack.known=5'], 5),
+])
+def test_attackers_know_at_most_half_of_a_small_class(fewest, typed, known):
+  labels = np.array([1] * fewest + [0] * 300, np.int32)
+  table = Table(np.zeros((len(labels), 1), np.float32), labels, ('x',),
+                ('0', '1'), (0,))
+  config = recommended.get_config()
+  assert config.attack.known == 5
+  assert choice.sized(config, table, typed).attack.known == known
+
+
 def test_attacks_on_replayed_rounds_need_twice_what_they_know():
   again = {'gradient_clustering', 'learned_gradient'}
   config = recommended.get_config()

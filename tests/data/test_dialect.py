@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from vfljax import data
+from vfljax.data import dialect
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 
@@ -24,6 +25,16 @@ def test_separators_are_recognised(sep, tmp_path):
   table = load(tmp_path, TEXT.replace(',', sep).encode())
   assert table.names == NAMES
   np.testing.assert_array_equal(table.features[:, 0], [1.5, 2.5, 3.5])
+
+
+def test_an_encoding_is_recognised_at_the_end_of_a_long_file(
+    tmp_path, monkeypatch
+):
+  monkeypatch.setattr(dialect, '_BLOCK', 16)  # Bytes that are read at a time.
+  plain = b'place,y\n' + b'Bern,0\nBern,1\n' * 9
+  with pytest.warns(data.Recognised, match='latin-1'):
+    table = load(tmp_path, plain + 'Köln,1\n'.encode('latin-1'))
+  assert table.names == ('place=Bern', 'place=Köln')
 
 
 def test_the_label_decides_which_separator_it_is(tmp_path):

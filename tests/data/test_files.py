@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vfljax import data
-from vfljax.data import files
+from vfljax.data import files, texts
 
 
 def pipe(folder):
@@ -121,6 +121,20 @@ def test_a_file_may_be_in_another_encoding_that_is_named(tmp_path):
     assert '\n' not in str(error.value)
   with pytest.raises(ValueError, match='line 1: not ASCII from byte 11 on'):
     data.load('texts', str(file), encoding='ascii')
+
+
+def test_texts_are_refused_by_the_bytes_of_their_numbers(
+    tmp_path, monkeypatch
+):
+  """Four bytes each, before the tokenizer is read."""
+  (tmp_path / 'tokenizer.json').write_text('{}')
+  numbers = lambda: texts.tokens(['a', 'b', 'c'], str(tmp_path), 2, 500)
+  monkeypatch.setattr(files, 'memory', lambda: 4 * 3 * 2 * 500 - 1)
+  with pytest.raises(ValueError, match='2 times 500 tokens a text would'):
+    numbers()
+  monkeypatch.setattr(files, 'memory', lambda: 4 * 3 * 2 * 500)
+  with pytest.raises(ValueError, match='is no tokenizer'):
+    numbers()
 
 
 def test_what_is_larger_than_memory_is_refused(monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from scipy import io
 
 from vfljax import data
+from vfljax.data import files
 from vfljax.data.npz import CIFAR10_CLASSES
 
 GREY = 77
@@ -78,6 +79,14 @@ def test_tiny_imagenet(tiny):
   np.testing.assert_array_equal(table.labels, [0, 0, 1, 1, *range(2, 200), 1])
   np.testing.assert_array_equal(table.test, np.arange(203) == 202)
   assert (table.features == GREY).all()  # Grey images have three channels too.
+
+
+def test_images_are_refused_by_their_bytes(tiny, monkeypatch):
+  monkeypatch.setattr(files, 'memory', lambda: 203 * 64 * 64 * 3)
+  data.load('tiny_imagenet', str(tiny))
+  monkeypatch.setattr(files, 'memory', lambda: 203 * 64 * 64 * 3 - 1)
+  with pytest.raises(ValueError, match='203 images would take'):
+    data.load('tiny_imagenet', str(tiny))
 
 
 def test_what_is_wrong_with_tiny_imagenet_is_said(tiny):

@@ -1,4 +1,6 @@
 """A large file is announced, since reading it takes a while."""
+import os
+
 from vfljax.runner.cli import reading
 
 
@@ -13,3 +15,14 @@ def test_only_a_large_file_is_announced(tmp_path, capsys):
     assert not capsys.readouterr().out
   reading.announce(str(large))
   assert capsys.readouterr().out == f'Reading {large} (100 MiB) ...\n'
+
+
+def test_a_file_that_goes_away_is_no_error_here(tmp_path, monkeypatch, capsys):
+  (tmp_path / 'a.csv').write_text('x,y')
+
+  def gone(path):
+    raise FileNotFoundError(path)
+
+  monkeypatch.setattr(os.path, 'getsize', gone)
+  reading.announce(str(tmp_path / 'a.csv'))
+  assert not capsys.readouterr().out
