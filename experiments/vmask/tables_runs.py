@@ -155,7 +155,7 @@ def points(name: str = 'fig6') -> dict[Cell, tuple[float, float]]:
 
 
 def trades(name: str) -> str:
-  """Main / attack accuracy at every strength."""
+  """Main / attack accuracy at every strength, and without anything sent."""
   found = older.of_cells(name)
   labels = list(dict.fromkeys(c[0] for c in found))
   widest = max(len(s) for s in figure.STRENGTHS.values())
@@ -170,6 +170,11 @@ def trades(name: str) -> str:
         _named((label, None)) + (f' ({strengths})' if strengths else ''),
         *pairs[:at], *between, *pairs[at:],
     ])
+  none = found['none', None]
+  for name, shown in (('scratch', '– / {}'), ('alone', '{} / –')):
+    if name in none:
+      text = shown.format(older.says(none, name))
+      rows.append([name, text, *[''] * (len(rows[0]) - 2)])
   return evidence.markdown(('', 'weak', '', '', 'strong'), rows)
 
 

@@ -55,7 +55,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     raise UserError('vfljax compare needs two work directories or more.')
   target = Path(asked.to).expanduser()
   _check_target(target, asked.to)
-  runs = read([given.finished(folder) for folder in asked.folders])
+  runs = read(given.all_finished(asked.folders))
   disk.write_text(target.absolute(), written(runs), '--to')
   print(printed(_tables(runs), runs))
   gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]

@@ -8,6 +8,7 @@ import re
 import shlex
 from typing import Any, NoReturn
 
+from vfljax.data.table import listing
 from vfljax.runner import variants
 from vfljax.runner.errors import UserError
 from vfljax.runner.workdir import parts
@@ -85,6 +86,25 @@ class Parser(argparse.ArgumentParser):
         )
 
 
+def all_finished(folders: Sequence[str]) -> list[Path]:
+  """Work directories that have results.
+
+  Raises:
+    UserError: if some are none: what the first one lacks, and which others do.
+  """
+  found, wrong = [], {}
+  for folder in folders:
+    try:
+      found.append(finished(folder))
+    except UserError as error:
+      wrong[folder] = str(error)
+  if wrong:
+    first, *others = wrong
+    also = f'\nOthers without results: {listing(others)}.' if others else ''
+    raise UserError(wrong[first] + also)
+  return found
+
+
 def finished(folder: str) -> Path:
   """A work directory that has results.
 
@@ -97,7 +117,7 @@ def finished(folder: str) -> Path:
   if not (place / 'results.jsonl').is_file():
     what = 'has no results.jsonl' if place.is_dir() else 'is no folder'
     raise UserError(
-        f'{folder} {what}: give the --workdir of a run, or the folder that its '
+        f'{folder or "An empty name"} {what}: give the --workdir of a run, or the folder that its '
         'report is in.'
     )
   size = (place / 'results.jsonl').stat().st_size

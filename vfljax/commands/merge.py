@@ -51,7 +51,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument('--to', required=True, help='the new work directory')
   flags = parser.parse_intermixed_args(argv)
-  folders = [given.finished(folder) for folder in flags.folders]
+  folders = given.all_finished(flags.folders)
   place = merge(folders, flags.to)
   about.merge(place, folders)
   print(f'Report: {writing.write(place)}')
