@@ -112,8 +112,8 @@ def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
   assert code == 0, error
   names = {path.name for path in (tmp_path / 'export').iterdir()}
   assert names == {
-      'trade-off-worst.svg', 'trade-off-norm_scoring:a-b.svg',
-      'trade-off-norm_scoring:a-b-2.svg', 'trade-off-norm_scoring:..-c-.svg',
+      'trade-off-worst.svg', 'trade-off-norm_scoring-a-b.svg',
+      'trade-off-norm_scoring-a-b-2.svg', 'trade-off-norm_scoring-..-c-.svg',
   } and len(out.splitlines()) == 4
 
 

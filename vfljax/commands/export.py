@@ -157,8 +157,9 @@ def _latex(folder: Path) -> Sequence[tuple[str, str]]:
 def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
   def drawn(folder: Path) -> Sequence[tuple[str, bytes]]:
     return [
-        # An attack's variant may have any name, such as 'a/b'.
-        (re.sub(r'[/\\\0-\x1f]', '-', f'{name}{title}.{kind}'), content)
+        # An attack's variant may have any name, such as 'a/b'. On Windows a
+        # colon hides the file in another one.
+        (re.sub(r'[/\\\0-\x1f:*?"<>|]', '-', f'{name}{title}.{kind}'), content)
         for name, results in _named(folder)
         for title, content in drawing.files(results, kind)
     ]
