@@ -107,11 +107,12 @@ def best_of_strengths(record: str = 'fig6') -> Verdict:
   others are clearly worse; one alone can only tell that there is one.
   """
   found = tables_runs.points(record)
-  if (rows := older.of_cells(record)) and len(rows['none', None]['main']) > 1:
-    return _best_of_trainings(rows, found)
   masked = [p for c, p in found.items() if c[0] == 'VMask']
   if not masked:
     return Verdict(None, 'VMask diverged at every strength')
+  rows = older.of_cells(record)
+  if len(rows['none', None]['main']) > 1:
+    return _best_of_trainings(rows, found)
   good = _reaching(found, masked, 0.0)
   near = [x for x in _reaching(found, masked, AS_ACCURATE) if x not in good]
   return Verdict(
@@ -127,7 +128,7 @@ def _best_of_trainings(
     rows: Mapping[Cell, Row], found: Mapping[Cell, Point]
 ) -> Verdict:
   """`best_of_strengths` by how trainings deviate, as in `best_trade`."""
-  masked = [c for c in rows if c[0] == 'VMask']
+  masked = [c for c in found if c[0] == 'VMask']
   votes, good, near = [], [], []
   for c, row in rows.items():
     if c[0] in ('none', 'VMask') or c not in found:  # All of it diverged.

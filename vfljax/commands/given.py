@@ -117,8 +117,8 @@ def finished(folder: str) -> Path:
   if not (place / 'results.jsonl').is_file():
     what = 'has no results.jsonl' if place.is_dir() else 'is no folder'
     raise UserError(
-        f'{folder or "An empty name"} {what}: give the --workdir of a run, or the folder that its '
-        'report is in.'
+        f'{folder or "An empty name"} {what}: give the --workdir of a run, or'
+        ' the folder that its report is in.'
     )
   size = (place / 'results.jsonl').stat().st_size
   if not size and not parts.strays(place, ()):
