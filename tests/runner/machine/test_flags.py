@@ -150,6 +150,21 @@ def test_a_run_needs_compiled_programs():
     device.set_up(0, '')
 
 
+def test_a_fork_of_a_process_with_jax_is_refused(monkeypatch):
+  """XLA's threads are not in it: a run would wait for them for ever."""
+  monkeypatch.setattr(device, '_begun', set())
+  monkeypatch.setattr(device, '_make', lambda *_, **__: False)
+  monkeypatch.setenv('OPENBLAS_NUM_THREADS', '1')
+  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
+  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
+  for _ in range(2):  # A process may run many times,
+    device.set_up(0, '')
+  parent = os.getpid()  # and so may a worker whose parent had none.
+  monkeypatch.setattr(device.os, 'getpid', lambda: parent + 1)
+  with pytest.raises(UserError, match=r"fork(.|\n)*get_context\('spawn'\)"):
+    device.set_up(0, '')
+
+
 def test_a_programs_settings_are_its_own_after_a_run(monkeypatch, tmp_path):
   """Also after several side by side, whichever ends first."""
   for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS':

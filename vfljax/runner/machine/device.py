@@ -35,6 +35,8 @@ _SETTINGS = (
 _LOCK = threading.Lock()
 # What runs in progress have found. The first's is taken out last.
 _inside: list[dict[str, Any]] = []
+# The processes in which `set_up` has been: this one, or what it is a fork of.
+_begun: set[int] = set()
 _A_CORE = 64  # Most devices for each core: each has its own threads and memory.
 
 
@@ -70,10 +72,12 @@ def set_up(devices: int, cache: str) -> None:
   Raises:
     UserError: for more devices than the machine can start, or if `devices` is
       given but JAX has already started with another number, or if JAX_PLATFORMS
-      asks for what is not here, or if JAX may not compile.
+      asks for what is not here, or if JAX may not compile, or in a fork of a
+      process that was set up.
   """
   check(devices)
   _check_compiles()
+  _check_process()
   wanted = devices or cores()
   if _make(wanted, chosen=bool(devices)):
     # An XLA that has started reads no options. If the environment had them,
@@ -204,6 +208,23 @@ def _check_compiles() -> None:
         'JAX_DISABLE_JIT is set, but a run consists of compiled programs.\n'
         'Unset it. To step through a round, call vfljax.protocol yourself.'
     )
+
+
+def _check_process() -> None:
+  """Refuses a fork of a process with JAX: it has none of XLA's threads.
+
+  The first program would wait for them for ever, without a word.
+
+  Raises:
+    UserError: says how workers are started instead.
+  """
+  if _begun - {os.getpid()}:
+    raise UserError(
+        'This process is a fork of one in which JAX had started; here JAX '
+        "would wait for ever.\nStart workers with multiprocessing.get_context("
+        "'spawn'), of a ProcessPoolExecutor its mp_context."
+    )
+  _begun.add(os.getpid())
 
 
 def _check_platforms() -> None:
