@@ -1,5 +1,6 @@
 """A round's samples, taken out of all samples."""
 import jax
+from jax.experimental import checkify
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -34,6 +35,21 @@ def test_the_same_rows_on_every_kind_of_device(padded):
     again = lambda data, i: take(data, i)  # Another function: traced anew.
     found = jax.jit(again)(samples(), i)
   jax.tree.map(np.testing.assert_array_equal, found, want)
+
+
+def test_checkify_takes_no_padding_for_a_mistake():
+  take = lambda i: rows.taker(samples(), True)(i)
+  error, (batch, _) = checkify.checkify(take, checkify.index_checks)(
+      jnp.array([3, N])
+  )
+  error.throw()
+  assert batch.labels[0].any() and not batch.labels[1].any()
+
+
+def test_padding_is_of_the_arrays_type_and_the_index_of_any():
+  many = jnp.arange(300) > 1
+  found = rows.filled(many, jnp.array([0, 2], jnp.int8))
+  np.testing.assert_array_equal(found, [False, True], strict=True)
 
 
 def shapes(platform, data):

@@ -16,7 +16,7 @@ import numpy as np
 import optax
 
 from vfljax import check as checks
-from vfljax import crossing, descent, nets, shards
+from vfljax import crossing, descent, nets, rows, shards
 from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(
@@ -223,10 +223,10 @@ def _epoch(learn: Callable, samples: Samples, size: int) -> Callable:
   known, labels = samples.known, samples.labels
   batches = -(-len(labels) // size)
 
-  rows = lambda i: jax.tree.map(
-      lambda x: x.at[i].get(mode='fill', fill_value=0), (known, labels)
+  take = lambda i: jax.tree.map(
+      lambda x: rows.filled(x, i), (known, labels)
   )
-  step = lambda carry, xs: (learn(carry, xs[1], *rows(xs[0])), None)
+  step = lambda carry, xs: (learn(carry, xs[1], *take(xs[0])), None)
 
   def epoch(carry, key):
     if batches == 1:  # No order to draw; and a loop costs compile time.

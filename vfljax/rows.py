@@ -72,7 +72,16 @@ def _is_narrow(x: Array) -> bool:
   return x.ndim == 2 and 0 < x.shape[1] <= NARROW
 
 
+def filled(x: Array, i: Array) -> Array:
+  """Rows `i` [m] of `x`, zeros for an index past its end.
+
+  The gather's own way to fill would do, but checkify takes it for a mistake.
+  """
+  i = i.astype(jnp.int32)  # A narrower type may not hold the number of rows.
+  found = x.at[jnp.minimum(i, len(x) - 1)].get(mode='promise_in_bounds')
+  real = (i < len(x)).reshape(-1, *[1] * (x.ndim - 1))
+  return jnp.where(real, found, jnp.zeros((), x.dtype))
+
+
 def _take(x: Array, i: Array, padded: bool) -> Array:
-  if padded:
-    return x.at[i].get(mode='fill', fill_value=0)
-  return x.at[i].get(mode='promise_in_bounds')
+  return filled(x, i) if padded else x.at[i].get(mode='promise_in_bounds')

@@ -3,6 +3,7 @@ import math
 import sys
 
 import jax
+from jax.experimental import checkify
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -48,6 +49,14 @@ def test_rows_that_fill_up_a_batch_are_no_samples(seed):
     miss = odds / odds.sum(-1, keepdims=True) - y[rows]
     w -= 0.5 * x[rows].T @ miss / len(rows)
   np.testing.assert_allclose(found[0], x @ w, rtol=1e-5)
+
+
+def test_checkify_takes_no_padding_for_a_mistake():
+  learn = lambda carry, key, x, y: carry + y.sum()
+  epoch = completion._epoch(learn, Samples(X, Y, X), 3)
+  error, (seen, _) = checkify.checkify(epoch, checkify.index_checks)(0.0, KEY)
+  error.throw()
+  assert seen == len(Y)
 
 
 def test_each_batch_is_trained_with_a_key_of_its_own(monkeypatch):
