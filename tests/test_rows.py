@@ -50,6 +50,10 @@ def test_padding_is_of_the_arrays_type_and_the_index_of_any():
   many = jnp.arange(300) > 1
   found = rows.filled(many, jnp.array([0, 2], jnp.int8))
   np.testing.assert_array_equal(found, [False, True], strict=True)
+  for kind in (jnp.int8, jnp.bfloat16, bool):
+    found = rows.filled(jnp.ones((3, 2), kind), jnp.array([2, 3], jnp.uint8))
+    np.testing.assert_array_equal(found, np.array([[1] * 2, [0] * 2], kind))
+    assert found.dtype == kind
 
 
 def shapes(platform, data):

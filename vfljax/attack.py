@@ -204,10 +204,9 @@ class Recipe(Generic[P, T]):
     raise AttributeError(f'A recipe has no attribute {name!r}.')
 
   def __reduce_ex__(self, protocol: Any) -> Any:
-    # By its name, which is the factory's no more; a notebook's by its code.
-    module = sys.modules.get(self.__module__)
-    own = getattr(module, self.__name__, None) is self
-    if own and self.__module__ != '__main__':
+    # By its name, which is the factory's no more. Others' own go by their code,
+    # with cloudpickle: another process may have no such module.
+    if self.__module__.startswith('vfljax.'):
       return self.__name__
     return super().__reduce_ex__(protocol)
 

@@ -73,7 +73,7 @@ def _is_narrow(x: Array) -> bool:
 
 
 def filled(x: Array, i: Array) -> Array:
-  """Rows `i` [m] of `x`, zeros for an index past its end.
+  """Rows `i` [m], each 0 to 2^31 - 1, of `x`; zeros for one past its end.
 
   The gather's own way to fill would do, but checkify takes it for a mistake.
   """

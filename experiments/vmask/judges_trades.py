@@ -103,8 +103,9 @@ def beaten(masked: Row, other: Row) -> tuple[Found, Point]:
 
 def best_of_strengths(record: str = 'fig6') -> Verdict:
   """Of no other at any strength main is within half a point of one of VMask's
-  points or above, its attack not above. With several trainings a point all
-  others are clearly worse; one alone can only tell that there is one.
+  points or above, its attack not above. With several trainings a point it is
+  held if each other one is clearly worse than each of VMask's; with one it can
+  only fail.
   """
   found = tables_runs.points(record)
   masked = [p for c, p in found.items() if c[0] == 'VMask']
@@ -127,8 +128,12 @@ def best_of_strengths(record: str = 'fig6') -> Verdict:
 def _best_of_trainings(
     rows: Mapping[Cell, Row], found: Mapping[Cell, Point]
 ) -> Verdict:
-  """`best_of_strengths` by how trainings deviate, as in `best_trade`."""
-  masked = [c for c in found if c[0] == 'VMask']
+  """`best_of_strengths` by how trainings deviate.
+
+  Others that diverged in all trainings are no rivals. Where VMask did, that is
+  not decided.
+  """
+  masked = [c for c in rows if c[0] == 'VMask']
   votes, good, near = [], [], []
   for c, row in rows.items():
     if c[0] in ('none', 'VMask') or c not in found:  # All of it diverged.
@@ -140,7 +145,10 @@ def _best_of_trainings(
       good.append(text)
     elif None in of:
       near.append(text)
-  shown = ', '.join('{:.1f} / {:.1f}'.format(*found[m]) for m in masked)
+  shown = ', '.join(
+      '{:.1f} / {:.1f}'.format(*found[m]) if m in found else 'diverged'
+      for m in masked
+  )
   return Verdict(
       every(votes), f'VMask {shown}; as good: {", ".join(good) or "none"}; not '
       f'told from it: {", ".join(near) or "none"} (our settings, the '

@@ -247,7 +247,7 @@ NUMBERS: dict[str, Table] = dict(
     hidden_first_mlp3=lambda: hidden_leaves('mlp3', '1'),
     hidden_all_lenet5=lambda: hidden_leaves('lenet5', '1,2,3,4,5'),
     hidden_two_lenet5=lambda: hidden_leaves('lenet5', '1,2'),
-    fig6_hidden=fig6_hidden,
+    again_fig6=lambda: again('fig6'), fig6_hidden=fig6_hidden,
     again_fig6_lenet5=lambda: again('fig6_lenet5'),
     shares_all=lambda: shares('all'),
     dcor_attack=lambda: of_fig6('dCor', 0.15, 'attack'),

@@ -171,10 +171,10 @@ def trades(name: str) -> str:
         *pairs[:at], *between, *pairs[at:],
     ])
   none = found['none', None]
-  for name, shown in (('scratch', '– / {}'), ('alone', '{} / –')):
-    if name in none:
-      text = shown.format(older.says(none, name))
-      rows.append([name, text, *[''] * (len(rows[0]) - 2)])
+  for what, shown in (('scratch', '– / {}'), ('alone', '{} / –')):
+    if what in none:
+      text = shown.format(older.says(none, what))
+      rows.append([what, text, *[''] * (len(rows[0]) - 2)])
   return evidence.markdown(('', 'weak', '', '', 'strong'), rows)
 
 

@@ -2,6 +2,7 @@
 import copy
 import pickle
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -254,20 +255,23 @@ def test_a_registered_attack_goes_to_another_process_by_its_name(again):
     assert again(asked) is asked
 
 
-def test_an_attack_of_main_goes_by_its_code():
-  """Another process has no such name: cloudpickle sends what it is made of."""
-  def mine():
-    return attacks.norm_scoring()
-
-  mine.__module__ = '__main__'
-  own = recipe(stage=attacks.norm_scoring.stage)(mine)
-  main = sys.modules['__main__']
-  main.mine = own  # pyright: ignore[reportAttributeAccessIssue]
-  try:
-    assert own.__reduce_ex__(4) != 'mine'
-  finally:
-    del main.mine  # pyright: ignore[reportAttributeAccessIssue]
-  assert attacks.norm_scoring.__reduce_ex__(4) == 'norm_scoring'
+@pytest.mark.parametrize('name', ['__main__', 'of_ones_own'])
+def test_an_attack_of_ones_own_goes_by_its_code(name, monkeypatch):
+  """Another process may have no such name: cloudpickle sends what it is."""
+  cloudpickle = pytest.importorskip('cloudpickle')  # Of the extra `ray`.
+  module = types.ModuleType(name)
+  module.attacks = attacks  # pyright: ignore[reportAttributeAccessIssue]
+  exec('def mine():\n  return attacks.norm_scoring()', module.__dict__)
+  module.__dict__['mine'] = recipe(stage=attacks.norm_scoring.stage)(
+      module.__dict__['mine']
+  )
+  monkeypatch.setitem(sys.modules, name, module)
+  if name != '__main__':
+    cloudpickle.register_pickle_by_value(module)
+  sent = cloudpickle.dumps(module.__dict__['mine'])
+  del module.__dict__['mine']
+  found = cloudpickle.loads(sent)
+  assert found().view is attacks.norm_scoring().view
 
 
 def test_a_recipe_has_no_word_that_nobody_reads():

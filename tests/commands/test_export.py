@@ -103,7 +103,10 @@ def test_two_settings_have_files_of_their_own(tmp_path, capsys):
 
 def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
   work = store.open_workdir(tmp_path, config(), ['none/None'])
-  attacks = 'norm_scoring:a/b', 'norm_scoring:a-b', 'norm_scoring:../c\0'
+  attacks = (
+      'norm_scoring:a/b', 'norm_scoring:a-b', 'norm_scoring:../c\0',
+      'norm_scoring:*?"<>|',
+  )
   work.save('none/None', [
       row('none', None, who, seed, metric, 'test', 0.9) for seed in (0, 1)
       for who, metric in [(None, 'auc'), *((a, 'leak_auc') for a in attacks)]
@@ -114,7 +117,8 @@ def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
   assert names == {
       'trade-off-worst.svg', 'trade-off-norm_scoring-a-b.svg',
       'trade-off-norm_scoring-a-b-2.svg', 'trade-off-norm_scoring-..-c-.svg',
-  } and len(out.splitlines()) == 4
+      'trade-off-norm_scoring-------.svg',
+  } and len(out.splitlines()) == 5
 
 
 @pytest.mark.slow

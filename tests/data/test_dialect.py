@@ -64,6 +64,17 @@ def test_excels_first_line_says_the_separator_and_is_no_row(
     load(tmp_path, encode(first + text), sep='comma')
 
 
+def test_blank_lines_above_excels_are_left_out_with_it(tmp_path):
+  table = load(tmp_path, b'\r\n\r\nsep=;\r\na,b;c;y\r\n1;2;0\r\n3;4;1\r\n')
+  assert table.names == ('a,b', 'c')
+
+
+def test_what_is_no_separator_is_no_first_line_of_excel(tmp_path):
+  """It would be refused as an option that nobody typed."""
+  with pytest.raises(ValueError, match='the first line must be the header'):
+    load(tmp_path, b'sep=.\na;b;y\n1;2;0\n3;4;1\n')
+
+
 def test_advice_of_separators_is_not_the_one_that_was_tried(tmp_path):
   export = b'# export\na;b;y\n1;2;0\n3;4;1\n'
   with pytest.raises(ValueError, match='=semicolon; the first line must be'):

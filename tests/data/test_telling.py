@@ -45,7 +45,8 @@ def test_ordinary_columns_are_not_named():
     # As Europe and spreadsheets write them; an address is no number.
     (['1,5', '-2', '0,25'], True), (['1.234,5', '9', '1.000.000'], True),
     (['1 234', '5', "7'000"], True), (['10.0.0.1', '10.0.0.2', '1'], False),
-    (['0,5', '00,5', '1'], False), (['1,2,3', '4', '5'], False),
+    ([',5', '\u22121,25', '2,5e-3'], True), (['0,5', '00,5', '1'], False),
+    (['1,2,3', '4', '5'], False),
 ])
 def test_numbers_as_text_are_told(words, told):
   """In a frame nobody converts them, and each became a category silently."""

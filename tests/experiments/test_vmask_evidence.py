@@ -218,6 +218,9 @@ def test_figure_6_is_judged_by_how_trainings_deviate(monkeypatch):
   )
   rows['MID', 0.1] = dict(main=[math.nan] * 2, attack=[math.nan] * 2)
   assert judges_trades.best_of_strengths('x').held  # What diverged is no rival.
+  rows['VMask', 0.1] = dict(main=[math.nan] * 2, attack=[math.nan] * 2)
+  found = judges_trades.best_of_strengths('x')
+  assert found.held is None and '/ 47.5, diverged; ' in found.because
 
 
 def test_parties_are_judged_by_training_and_only_where_there_is_a_leak():

@@ -74,4 +74,6 @@ def test_too_many_columns_for_a_terminal_are_not_tried(count, fits):
   assert max(map(len, said.splitlines())) <= 40 or not fits
   assert said.startswith('What differs\n') == fits
   if not fits:
-    assert said == 'What differs: 11 columns, too many for this terminal.'
+    assert said == (
+        'What differs: 11 columns, too many for lines of 40 characters.'
+    )

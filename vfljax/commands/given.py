@@ -100,8 +100,10 @@ def all_finished(folders: Sequence[str]) -> list[Path]:
       wrong[folder] = str(error)
   if wrong:
     first, *others = wrong
-    also = f'\nOthers without results: {listing(others)}.' if others else ''
-    raise UserError(wrong[first] + also)
+    also = listing(map(repr, others))
+    raise UserError(wrong[first] + (
+        f'\nOthers without results: {also}.' if others else ''
+    ))
   return found
 
 

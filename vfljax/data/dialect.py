@@ -33,7 +33,8 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, 'utf-16'),
 )
 # Excel's first line, which says what parts cells and is not one of the table.
-_TOLD = re.compile(r'"?sep=([^\r\n"])"?\r?\n', re.IGNORECASE)
+# (Any other character would be refused as an option that nobody typed.)
+_TOLD = re.compile(r'([\r\n]*)"?sep=([,;|:\t ~^])"?\r?\n', re.IGNORECASE)
 _BLOCK, _HEAD = 1 << 20, 1 << 16
 
 
@@ -53,8 +54,8 @@ class Dialect(NamedTuple):
     sep: The separator between cells, for pandas.
     decimal: '.' or ','.
     encoding: A name that Python knows.
-    skiprows: Lines above the header: 1 if the first says what the separator
-      is, as Excel's 'sep=;', else 0.
+    skiprows: Lines that end in one that says the separator, as Excel's
+      'sep=;': 1, or more if blank ones are above it; else 0.
   """
 
   sep: str
@@ -73,8 +74,9 @@ def dialect(
     file: A CSV file with a header line.
     label: The label column; separators that find it in the header are
       preferred.
-    sep: '' for the one that the first line says ('sep=;', as Excel has it), or
-      that splits the header best; or one character, or a name in `SEPARATORS`.
+    sep: '' for the one that the first line says ('sep=;', as Excel has it, but
+      not within .zip, .zst and .tar), or that splits the header best; or one
+      character, or a name in `SEPARATORS`.
     decimal: '' or 'point', or 'comma'.
     encoding: A name that Python knows. '' for UTF-8, UTF-16 with a byte order
       mark, or latin-1 if the bytes are neither.
@@ -95,11 +97,12 @@ def dialect(
     known = codec(encoding, ascii_alike=False) if encoding else _encoding(file)
   with reading(file, 'cannot be read as CSV'), _opened(file) as raw:
     head = raw.read(_HEAD) if raw else b''
-  text = head.decode(known, 'replace').lstrip('\ufeff\r\n')
+  text = head.decode(known, 'replace').lstrip('\ufeff')
+  skipped = 0
   if told := _TOLD.match(text):
-    sep = sep or told[1]
-  split = separator(sep) if sep else _separator(text, label)
-  return Dialect(split, MARKS.get(decimal, '.'), known, int(bool(told)))
+    sep, skipped = sep or told[2], len(told[1].splitlines()) + 1
+  split = separator(sep) if sep else _separator(text.lstrip('\r\n'), label)
+  return Dialect(split, MARKS.get(decimal, '.'), known, skipped)
 
 
 def separator(sep: str) -> str:

@@ -37,7 +37,8 @@ def csv(
       for text and booleans. A missing label is always an error.
     sep: The separator: one character that is no letter, digit or quote, or
       'comma', 'semicolon', 'tab', 'bar' or 'blanks' (one or more). '' for the
-      one that splits the header into most columns, the label among them.
+      one that splits the header into most columns, the label among them, or
+      that a first line 'sep=;' names, as Excel writes it.
     drop: Names of columns to leave out, separated by commas.
     positive: In a binary task, the class that becomes 1; by default the last in
       order (numeric or alphabetical).

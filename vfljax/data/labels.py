@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 # What stands for no label; '-' may be a class beside '+', 'none' beside 'mild'.
 _GAPS = '', '?', '??', 'na', 'n.a.', 'n.a', 'n/a', 'nan', 'null', '#n/a', '#na'
-_NARROW = dict(float16=np.float16, float32=np.float32)
+_NARROW = {
+    'float16': np.float16, 'halffloat[pyarrow]': np.float16,
+    'float32': np.float32, 'float[pyarrow]': np.float32,
+}
 
 
 def labels(
@@ -114,7 +117,7 @@ def _as_classes(
 
 def _short(value: float, kind: Any) -> float:
   """0.1 for what float32, say, has in place of 0.1."""
-  narrow: Any = _NARROW.get(str(kind).lower())  # pandas has its own Float32.
+  narrow: Any = _NARROW.get(str(kind).lower())  # pandas says Float32, too.
   return float(str(narrow(value))) if narrow else value
 
 

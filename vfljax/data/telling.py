@@ -31,8 +31,8 @@ _BY_CHANCE = 10
 _CODE = re.compile(r'\s*[-+]?0\d')
 # 1,5 or 1.234,50 or 1 234: a number, but not for pandas.
 _MARKED = re.compile(
-    r"[+-]?(?:\d+|[1-9]\d{0,2}([ .,'’\u00a0\u202f])\d{3}(?:\1\d{3})*)"
-    r'(?:[.,]\d*)?'
+    r"[+\u2212-]?(?:(?:\d+|[1-9]\d{0,2}([ .,'’\u00a0\u202f])\d{3}(?:\1\d{3})*)"
+    r'(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?'
 )
 _MARKS = ', once marks of thousands are gone and the decimal one is a point'
 _TYPED = 30  # Names that somebody would paste behind --config.data.options.

@@ -31,7 +31,7 @@ def paragraphs(sentences: Sequence[str], columns: int = 0) -> str:
 def table(t: Table, columns: int = 0) -> str:
   """A table at most as wide as the terminal; long cells take several lines.
 
-  Of a table with too many columns there is only the title, which says so.
+  Of a table with too many columns there is only the title, and that it has.
   """
   from rich import box
   from rich.console import Console
@@ -40,7 +40,8 @@ def table(t: Table, columns: int = 0) -> str:
 
   columns, title = columns or width(), printable(t.title)
   if len(t.columns) * (_LEAST + _GAP) > columns + _GAP:
-    return f'{title}: {len(t.columns)} columns, too many for this terminal.'
+    many = f'{len(t.columns)} columns, too many for lines of {columns}'
+    return f'{title}: {many} characters.'
   grid = Grid(
       box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0),
       show_edge=False,

@@ -1,4 +1,5 @@
 """Signals: who listens, how long a run is waited for, and what is said."""
+from concurrent import futures
 import multiprocessing
 import os
 from pathlib import Path
@@ -170,17 +171,17 @@ def test_only_what_can_be_continued_is_promised(
   assert capfd.readouterr().err == said + '\n'
 
 
-@pytest.mark.parametrize('parent, number, ended', [
-    (object(), signal.SIGTERM, [signal.SIGTERM]), (object(), signal.SIGINT, []),
-    (None, signal.SIGTERM, []),
+@pytest.mark.parametrize('pools, number, ended', [
+    ({__name__}, signal.SIGTERM, [signal.SIGTERM]),
+    ({__name__}, signal.SIGINT, []), (stopping._POOLS, signal.SIGTERM, []),
 ])
 def test_a_pools_worker_ends_by_sigterm_once_it_has_saved(
-    parent, number, ended, monkeypatch
+    pools, number, ended, monkeypatch
 ):
   """The pool took `Stopped` for a result, and such workers outlived it."""
   happened = []
   before = signal.signal(signal.SIGTERM, lambda n, frame: happened.append(n))
-  monkeypatch.setattr(multiprocessing, 'parent_process', lambda: parent)
+  monkeypatch.setattr(stopping, '_POOLS', pools)
   try:
     with pytest.raises(stopping.Interrupted):
       with stopping.listening() as stop:
@@ -190,6 +191,15 @@ def test_a_pools_worker_ends_by_sigterm_once_it_has_saved(
   finally:
     signal.signal(signal.SIGTERM, before)
   assert happened == ['saved', *ended]
+
+
+def test_a_pool_is_known_by_who_called():
+  found = [stopping._in_pool()]
+  with futures.ProcessPoolExecutor(
+      1, mp_context=multiprocessing.get_context('spawn')
+  ) as pool:
+    found.append(pool.submit(stopping._in_pool).result())
+  assert found == [False, True]
 
 
 def test_in_a_program_of_others_the_second_signal_interrupts(capfd):

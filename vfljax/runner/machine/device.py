@@ -100,6 +100,7 @@ def set_up(devices: int, cache: str) -> None:
   for guard in _GUARDS:
     jax.config.update(guard, 'allow')
   _check_platforms()
+  _begun.add(os.getpid())
   if not cache:
     _keep_in(None)
     return
@@ -211,7 +212,7 @@ def _check_compiles() -> None:
 
 
 def _check_process() -> None:
-  """Refuses a fork of a process with JAX: it has none of XLA's threads.
+  """Refuses a fork of a process that was set up: it has none of XLA's threads.
 
   The first program would wait for them for ever, without a word.
 
@@ -221,10 +222,9 @@ def _check_process() -> None:
   if _begun - {os.getpid()}:
     raise UserError(
         'This process is a fork of one in which JAX had started; here JAX '
-        "would wait for ever.\nStart workers with multiprocessing.get_context("
-        "'spawn'), of a ProcessPoolExecutor its mp_context."
+        'would wait for ever.\nStart workers otherwise: ProcessPoolExecutor('
+        "mp_context=multiprocessing.get_context('spawn'))."
     )
-  _begun.add(os.getpid())
 
 
 def _check_platforms() -> None:

@@ -23,6 +23,10 @@ from vfljax.runner.machine import notebook
 CODE = 130  # What shells report of a program that ctrl-C ended.
 PATIENCE = 7.0  # Seconds that a block gets to save everything.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_POOLS = {
+    'concurrent.futures.process', 'loky.process_executor',
+    'joblib.externals.loky.process_executor',
+}
 _STACK = 64 << 20  # Bytes: compilers recurse, and macOS gives threads little.
 
 
@@ -108,7 +112,7 @@ def listening() -> Iterator[Stop]:
   The process is never ended, because it belongs to the caller. If this is not
   the main thread, signals are not handled.
 
-  In a worker of a process pool SIGTERM does its usual work after the block,
+  But in a worker of a process pool SIGTERM does its usual work after the block,
   which is to end the process: the pool would take the exception for a result,
   and the worker would wait for other jobs, if need be for ever.
   """
@@ -128,14 +132,16 @@ def listening() -> Iterator[Stop]:
     with _handled(ask):
       yield stop
   finally:
-    if signal.SIGTERM in asked and _is_worker():
+    if signal.SIGTERM in asked and _in_pool():
       signal.raise_signal(signal.SIGTERM)
 
 
-def _is_worker() -> bool:
-  """Whether this is a process of a pool: it has imported what pools are of."""
-  pools = sys.modules.get('multiprocessing')
-  return pools is not None and pools.parent_process() is not None
+def _in_pool() -> bool:
+  """Whether a pool has called us that takes any exception for a result."""
+  frame = sys._getframe()
+  while frame and frame.f_globals.get('__name__') not in _POOLS:
+    frame = frame.f_back
+  return frame is not None
 
 
 def leave(place: str = '') -> NoReturn:
