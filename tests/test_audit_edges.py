@@ -256,6 +256,14 @@ def noisy(tree):
   return jax.tree.map(draw, tree)
 
 
+def test_rows_of_the_message_that_hooks_get_are_multiples_of_the_first():
+  """All different, and none is noise: what differs came from the hook."""
+  first, *others = np.asarray(luck.message())
+  assert len(others) > 1 and (first > 0).all()
+  for times, one in enumerate(others, 2):
+    np.testing.assert_allclose(one, times * first, rtol=1e-6)
+
+
 @pytest.mark.parametrize('where, hooks', [
     ('a hook in the round', dict(share=lambda key, g: noisy(g))),
     ('a hook in the round', dict(

@@ -162,6 +162,14 @@ def test_rounds_played_again_are_seen_at_two_ends(
   assert where in chance._said(results, of_iso(results), least)
 
 
+@pytest.mark.parametrize('config, samples', [
+    ({}, 0), (dict(train={}), 0), (dict(train=dict(batch_size=32)), 32),
+    (dict(train=dict(batch_size='x')), 0), (dict(train=dict(batch_size=-1)), 0),
+])
+def test_samples_a_round_are_what_a_config_says(config, samples):
+  assert asked.batch(config) == samples
+
+
 def test_what_a_config_says_of_attackers_may_be_damaged():
   damaged = dict(attack=3, variants=[dict(options=1, name=2), 'x'])
   assert asked.attackers(damaged) == {'': {}, '2': {}}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vfljax.report import reading, tables, verdict
+from vfljax.report import reading, spent, tables, verdict
 from vfljax.runner.workdir import record
 from tests.fake_results import row
 
@@ -25,6 +25,18 @@ def made(when):
       for (attack, metric), value in values.items()
   ]
   return reading.of_rows(rows, dict(attack=dict(when=when)))[0]
+
+
+def test_a_table_of_measurements_is_called_by_what_was_measured():
+  results = made('max')
+  assert tables.measurements(results, None).title == 'Utility'
+  assert tables.measurements(results, 'norm_scoring').title == 'Norm scoring'
+
+
+def test_seconds_that_a_unit_does_not_tell_are_none():
+  told = dict(compile_seconds=2.0, run_seconds=3.0)
+  said = spent.timing_sentence([told, dict(compile_seconds=1.0), {}])
+  assert said.startswith('In total: compiling 3 s; running 3 s')
 
 
 @pytest.mark.parametrize('when, points', [('max', 40), ('last', 10)])

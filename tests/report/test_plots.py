@@ -82,7 +82,18 @@ def test_ticks_of_epochs_are_whole(epochs):
   curve = Curve(0, [*range(1, epochs + 1)], [0.7] * epochs)
   axes, = plots.over_epochs([curve], 'leak AUC').figure.axes
   ticks = axes.get_xticks()
+  written = axes.get_xticklabels()[0].get_fontsize()
+  for axis in (axes.xaxis, axes.yaxis):
+    assert axis.label.get_fontsize() == written + 1  # Names stand out.
   assert len(ticks) and (ticks == np.round(ticks)).all()
+
+
+def test_an_interval_is_an_area_without_an_edge():
+  """A line around it would look like two more curves."""
+  curve = Curve(0, [1, 2], [0.7, 0.8], band=[0.1, 0.1])
+  axes, = plots.over_epochs([curve], 'leak AUC').figure.axes
+  area = next(c for c in axes.collections if c.get_alpha() == 0.15)
+  assert area.get_linewidth() == 0
 
 
 def test_the_frontier_is_what_nothing_beats_in_both():
@@ -167,6 +178,11 @@ def test_zones_end_where_scores_do_and_have_no_edges():
   np.testing.assert_allclose(zones, [
       (0.5, 5, 0), (1, 10, 0), (2, 15, 0), (4, 20, 0), (6, 25, 0)
   ], atol=1e-9)
+  assert [t.get_text() for t in axes.texts][:5] == ['PU 5', '4', '3', '2', '1']
+  low = [Curve(0, [0.0, 0.6], [12.0, 8.0])]  # Scores above it have no place.
+  axes, = plots.trade_off(low, plots.framed(low)).figure.axes
+  assert {t.get_text() for t in axes.texts} >= {'PU 5', '4'}
+  assert not {t.get_text() for t in axes.texts} & {'1'}
 
 
 def test_a_picture_has_the_figures_size_in_its_dots():
