@@ -93,7 +93,8 @@ def run(
       another experiment or cannot be written.
     ValueError: if a package of the extra `run` is not installed.
     Stopped: a KeyboardInterrupt, once what is done has been saved; in the main
-      thread a second interrupt does not wait for that.
+      thread a second interrupt does not wait for that. (In a process pool's
+      worker SIGTERM then ends the process.)
   """
   with extra():
     from vfljax.runner.cli import goals
