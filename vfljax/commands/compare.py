@@ -231,10 +231,12 @@ def _names(folders: Sequence[Path]) -> list[str]:
   ]
   known: dict[Path, Path] = {}
   for folder in own:
-    first = known.setdefault(folder.resolve(), folder)  # A link is no other.
-    if first is not folder:
+    place = folder.resolve()  # A link is no other.
+    if place in known:
+      first = known[place]
       also = '' if first == folder else f', first as {first}'
       raise UserError(f'{folder} is given twice{also}: leave one out.')
+    known[place] = folder
   parts = [folder.absolute().parts for folder in own]
   longer = (['/'.join(own[-n:]) for own in parts] for n in itertools.count(1))
   return next(names for names in longer if len(set(names)) == len(names))

@@ -200,6 +200,8 @@ def test_a_pool_is_known_by_who_called():
   ) as pool:
     found.append(pool.submit(stopping._in_pool).result())
   assert found == [False, True]
+  loky = pytest.importorskip('joblib.externals.loky.process_executor')
+  assert loky.__name__ in stopping._POOLS
 
 
 def test_in_a_program_of_others_the_second_signal_interrupts(capfd):
