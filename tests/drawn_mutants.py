@@ -34,9 +34,17 @@ from typing import NamedTuple
 from tests import mutants
 
 RECORD = mutants.ROOT / 'tests' / 'drawn_mutants.json'
+# Modules of experiments that read records: tables, verdicts, figures in prose.
+OF_RECORDS = (
+    'again', 'agreed', 'alike', 'by_scripts', 'by_seed', 'claims', 'curves',
+    'deciding', 'evidence', 'front', 'judges*', 'knowing', 'measured',
+    'numbers', 'older', 'pu_scores', 'quits', 'readers', 'readings',
+    'rebuilt', 'redrawn', 'rivalries', 'rows', 'said', 'studies', 'tables*',
+    'takeaways', 'verify',
+)
 # Rooms of the runner that compile little.
 OF_RUNNER = ('config', 'experiment', 'cli', 'workdir', 'checking')
-# The package's folders and modules that mutants are drawn from.
+# The package's folders and modules that mutants are drawn from, too.
 DRAWN = (
     'defenses', 'attacks', 'views', 'mpc', 'masked', 'nets', 'he', 'attack.py',
     'defense.py', 'protocol.py', 'train.py', 'completion.py', 'metrics.py',
@@ -97,7 +105,9 @@ def modules(root: Path = mutants.ROOT) -> list[Path]:
   for name in DRAWN:
     path = root / 'vfljax' / name
     found += sorted(path.rglob('*.py')) if path.is_dir() else [path]
-  return found
+  for name in OF_RECORDS:
+    found += sorted((root / 'experiments').rglob(f'{name}.py'))
+  return [path for path in found if path.parent.name != 'bench']
 
 
 def _spared(code: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -148,7 +158,7 @@ def sample(count: int, seed: int, names: Sequence[str] = ()) -> list[Drawn]:
   """
   places = {}
   for path in modules():
-    if not names or {path.stem, path.parent.name} & {*names}:
+    if not names or {path.stem, *path.parts[-3:-1]} & {*names}:
       lines = path.read_text().splitlines()
       for mutant in offered(path):
         text = lines[mutant.line - 1]
@@ -175,6 +185,8 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   """Test files that name a module or one that uses it: its own first, then
   its folder's."""
   path = Path(file)
+  if path.parts[0] == 'experiments':
+    return _of_experiments(path, root)
   folder, home = path.parent.name, path.parent.parts[1:]
   name = folder if path.stem == '__init__' else path.stem
   imported = re.compile(rf'import\b.*\b{name}\b|\b{name} import')
@@ -216,7 +228,18 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   return [*ALWAYS, *files]
 
 
+def _of_experiments(path: Path, root: Path) -> list[str]:
+  """All quick tests of experiments: those named like it or its paper first."""
+  paper = path.parent.name.rstrip('0123456789')
+  near = re.compile(rf'{paper}_|{path.stem}|_evidence$')
+  far = lambda test: not near.search(test.stem)
+  found = sorted((root / 'tests' / 'experiments').glob('test_*.py'), key=far)
+  return [*(str(test.relative_to(root)) for test in found), *QUICK]
+
+
 def contracts_of(file: str, root: Path = mutants.ROOT) -> list[str]:
+  if file.startswith('experiments'):
+    return []
   tests = [
       str(p.relative_to(root)) for p in sorted((root / 'tests').rglob('*.py'))
       if p.stem == 'test_contract'

@@ -28,7 +28,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / 'tests' / 'mutants.json'
 COPIED = (
-    'vfljax', 'tests', 'experiments', 'launch.py', 'pyproject.toml', 'BUILD.md'
+    'vfljax', 'tests', 'experiments', 'docs', 'launch.py', 'pyproject.toml',
+    'BUILD.md', 'README.md',
 )
 # A fault may make a loop endless. The slowest test takes a tenth of this.
 SECONDS = 600

@@ -58,6 +58,11 @@ def test_a_modules_own_tests_come_first():
   found = drawn_mutants.tests_of('vfljax/he/ckks.py')
   assert found[2] == 'tests/he/test_sums.py'
   assert 'tests/he/test_party.py' in found
+  found = drawn_mutants.tests_of('experiments/vmask/judges.py')
+  first = found.index('tests/experiments/test_vmask_evidence.py')
+  assert first < found.index('tests/experiments/test_mid_experiments.py')
+  assert found[-2:] == ['-m', 'not faults and not slow']
+  assert not drawn_mutants.contracts_of('experiments/vmask/judges.py')
   contracts = drawn_mutants.contracts_of('vfljax/defenses/iso.py')
   assert contracts[-2:] == ['-k', 'iso']
   assert 'tests/defenses/test_contract.py' in contracts
