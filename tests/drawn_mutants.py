@@ -3,11 +3,12 @@
   make mutants-drawn ARGS='--count=300'
 
 mutants.json has faults that somebody thought of. Here the place is drawn, every
-operator, comparison, number, decorator and loop of the modules below with equal
-chance, and what cosmic-ray makes of it; annotations and the sentences of errors
-are left out. Each mutant is tried in a copy: against the tests of all numbers'
-ranges and defaults, then against the test files that name its module or one
-that uses it, its own first, then against the contract tests of that name.
+operator, comparison, number, decorator and loop of the package and of what
+reads the records with equal chance, and what cosmic-ray makes of it;
+annotations and the sentences of errors are left out. Each mutant is tried in a
+copy: against the tests of all numbers' ranges and defaults, then against the
+test files that name its module, notice a recorded fault of it or name one that
+uses it, its own first, then against the contract tests of that name.
 
 The record, drawn_mutants.json, goes on where it stopped: a seed draws by lot
 of what stands at a place, so that a change elsewhere draws nothing else. A
@@ -42,15 +43,8 @@ OF_RECORDS = (
     'rebuilt', 'redrawn', 'rivalries', 'rows', 'said', 'studies', 'tables*',
     'takeaways', 'verify',
 )
-# Rooms of the runner that compile little.
-OF_RUNNER = ('config', 'experiment', 'cli', 'workdir', 'checking')
-# The package's folders and modules that mutants are drawn from, too.
-DRAWN = (
-    'defenses', 'attacks', 'views', 'mpc', 'masked', 'nets', 'he', 'attack.py',
-    'defense.py', 'protocol.py', 'train.py', 'completion.py', 'metrics.py',
-    'evaluation.py', 'numerics.py', 'permuting.py', 'likeness.py', 'passed.py',
-    'returned.py', 'runner/compiled/replay.py', 'report', 'data', 'contracts',
-    'commands', *(f'runner/{room}' for room in OF_RUNNER),
+OF_RUNNER = (
+    'config', 'experiment', 'cli', 'workdir', 'checking', 'compiled', 'machine'
 )
 # What cosmic-ray offers and we leave out: operators on types that no code of
 # ours has there end in TypeErrors, which any test notices.
@@ -101,10 +95,7 @@ class Drawn(NamedTuple):
 
 
 def modules(root: Path = mutants.ROOT) -> list[Path]:
-  found = []
-  for name in DRAWN:
-    path = root / 'vfljax' / name
-    found += sorted(path.rglob('*.py')) if path.is_dir() else [path]
+  found = sorted((root / 'vfljax').rglob('*.py'))
   for name in OF_RECORDS:
     found += sorted((root / 'experiments').rglob(f'{name}.py'))
   return [path for path in found if path.parent.name != 'bench']
@@ -202,23 +193,26 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   own_names = tuple(
       f'test_{n}' for n in (name, folder, NAMED_SO.get(name, name))
   )
-  found, all_of = [], set()
+  found, all_of, noticed = [], set(), _noticed(file, root)
   for test in sorted((root / 'tests').rglob('test_*.py')):
     where = test.relative_to(root)
     text = test.read_text()
     whole = folder in WHOLE and where.parts[1:-1][:len(home)] == home
-    if where.parts[1] in FAR and where.parts[1] != path.parts[1]:
+    known = str(where) in noticed
+    if where.parts[1] in FAR and where.parts[1] != path.parts[1] and not known:
       whole = folder == 'nets' and bool(asks.search(text))
       if not whole:
         continue
     if whole:
       all_of.add(str(where))
     asked = bool((asks if folder in ROOMS else word).search(text))
-    if whole or asked or test.stem in own_names:
+    if whole or asked or known or test.stem in own_names:
       own = test.stem.startswith(own_names)
       named = bool(re.search(rf'\b{name}\b', text))
       near = where.parts[1] == path.parts[1]
-      order = not own, not named, not near, len(text), str(where)
+      order = (
+          not own, not known, not named, not near, len(text), str(where)
+      )
       found.append(order)
   files = [row[-1] for row in sorted(found)]
   kept = {*files[:FILES], *all_of}
@@ -226,6 +220,15 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   if folder in ROOMS:  # They have constants and options, too.
     return [*files, *ALWAYS, *QUICK]
   return [*ALWAYS, *files]
+
+
+def _noticed(file: str, root: Path) -> set[str]:
+  """Test files that notice recorded faults of a module."""
+  recorded = json.loads((root / 'tests' / 'mutants.json').read_text())
+  return {
+      test.split('::')[0]
+      for row in recorded if row['file'] == file for test in row['tests']
+  }
 
 
 def _of_experiments(path: Path, root: Path) -> list[str]:

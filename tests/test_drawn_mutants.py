@@ -46,7 +46,10 @@ def test_a_modules_own_tests_come_first():
   found = drawn_mutants.tests_of('vfljax/contracts/luck.py')
   assert found[0] == 'tests/test_contracts.py'
   found = drawn_mutants.tests_of('vfljax/runner/compiled/replay.py')
-  assert found[2] == 'tests/runner/compiled/test_replay.py'
+  assert found[0] == 'tests/runner/compiled/test_replay.py'
+  # A module without tests of its own: by those that notice recorded faults.
+  found = drawn_mutants.tests_of('vfljax/types.py')
+  assert 'tests/nets/test_modules.py' in found
   # Networks are tried by all of their folder, and where a paper's is tried.
   found = drawn_mutants.tests_of('vfljax/nets/wide_deep.py')
   assert found[2] == 'tests/nets/test_networks.py'
