@@ -152,7 +152,7 @@ def lowest(points: Iterable[Point], least: float) -> Point | None:
   return min(possible, key=lambda p: p.success) if possible else None
 
 
-def most(found: Curves, of_best: bool = False) -> float:
+def most(found: Curves, of_best: bool) -> float:
   """The utility that losses are counted from, see `compared`."""
   points = (found.undefended, *found.points) if of_best else (found.undefended,)
   return max(p.utility for p in points)

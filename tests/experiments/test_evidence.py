@@ -103,6 +103,18 @@ def test_the_claims_are_those_of_the_records(asked_once):
   assert tables.changed([]) == {}
 
 
+def test_the_papers_that_are_asked_for_are_compared(monkeypatch):
+  for whole in (tables.claims, tables.again):
+    monkeypatch.setattr(whole, 'text', whole.FILE.read_text)
+  monkeypatch.setattr(
+      evidence, 'rewritten',
+      lambda text, paper, *made: text + 'other' * (paper == 'mid'),
+  )
+  file = evidence.HERE / 'mid' / 'README.md'
+  found = tables.changed(['gafm', 'mid'])
+  assert found == {file: file.read_text('utf-8') + 'other'}
+
+
 @pytest.mark.parametrize(
     'file', [f for f in RECORDS if f not in STUDIES], ids=lambda f: f.stem
 )

@@ -184,6 +184,10 @@ def test_ones_own_record_is_run_again_from_any_folder(own, capsys):
   (folder / 'my.py').write_text('')
   assert verify.main([str(folder / 'r.json')]) == 0
   assert f'--config={folder / "my.py"}:wide' in runs[0]
+  kept = folder / 'kept.json'  # Of one record this run's may be kept.
+  capsys.readouterr()
+  assert verify.main([str(folder / 'r.json'), f'--keep={kept}']) == 0
+  assert kept.exists()
   said = capsys.readouterr().out
   assert 'recorded: train.epochs is 2 in the record and 3 now.' in said
   assert f'{folder / "r.json"}: 15 of 15 values came out' in said
