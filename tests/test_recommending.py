@@ -218,6 +218,7 @@ def test_a_frame_and_a_table_may_have_a_name(trained):
   assert place.endswith('/out/coarse')
   trained.clear()
   advised(data.load('wine', label=''), config=fields, workdir='wine')
+  assert not trained[0][-1]  # No event files, unless one asks for them.
   assert trained[0][0].data.name == 'people'
 
 

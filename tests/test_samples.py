@@ -109,6 +109,8 @@ def test_of_many_whole_numbers_the_ends_are_looked_at(odd_one, monkeypatch):
   odd[-1, -1] = odd_one
   with pytest.raises(ValueError, match='1 numbers, of 36, too large for int32'):
     samples.check_numbers(data)
+  far = batch()._replace(features=(batch().features[0], odd * 1e100))
+  samples.check_numbers(far)  # Of many floats nothing is read.
 
 
 def test_numpys_numbers_are_looked_at_inside_jit_too():

@@ -44,6 +44,8 @@ def test_the_trigger_is_the_checkerboard_in_the_corner():
   np.testing.assert_allclose(found.max(), 0.9)
   table = np.asarray(backdoor.stamp(jnp.zeros((2, 6)), 2.0))
   np.testing.assert_array_equal(table[0], [0, 0, 2, 2, 2, 2])
+  least = np.asarray(backdoor.stamp(jnp.zeros((1, 3, 3, 1))))[0, ..., 0]
+  np.testing.assert_array_equal(least, [[0, 0, 1], [0, 1, 0], [1, 0, 1]])
   for small in (2, 9), (9, 2):
     with pytest.raises(ValueError, match='3 x 3'):
       backdoor.stamp(jnp.zeros((1, *small, 1)))

@@ -113,6 +113,14 @@ def test_the_papers_that_are_asked_for_are_compared(monkeypatch):
   file = evidence.HERE / 'mid' / 'README.md'
   found = tables.changed(['gafm', 'mid'])
   assert found == {file: file.read_text('utf-8') + 'other'}
+  assert tables.main(['gafm', 'mid', '--check']) == 1
+  assert tables.main(['gafm', '--check']) == 0
+
+
+def test_tables_of_no_paper_are_refused(capsys):
+  with pytest.raises(SystemExit, match='2'):
+    tables.main(['--check', 'mid', 'nopaper'])
+  assert 'nopaper: there are gafm, ' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,7 @@ def test_ones_own_record_is_run_again_from_any_folder(own, capsys):
   (folder / 'my.py').write_text('')
   assert verify.main([str(folder / 'r.json')]) == 0
   assert f'--config={folder / "my.py"}:wide' in runs[0]
+  assert runs[0][-1].startswith('--record=')  # A study has --out=.
   kept = folder / 'kept.json'  # Of one record this run's may be kept.
   capsys.readouterr()
   assert verify.main([str(folder / 'r.json'), f'--keep={kept}']) == 0
@@ -317,6 +318,16 @@ def test_a_study_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   assert 'found attack [1], seed 0: 1, recorded 0' in verify.said('r', found)
   with pytest.raises(UserError, match='exit code 2'):
     verify.verify('p', 'r', 1, str(tmp_path), ['--wrong'])
+
+
+def test_the_processor_is_named_by_the_system(tmp_path, monkeypatch):
+  file = tmp_path / 'cpuinfo'
+  monkeypatch.setattr(verify, 'Path', lambda name: file)
+  monkeypatch.setattr(os, 'cpu_count', lambda: 1)
+  monkeypatch.setattr(verify.platform, 'machine', lambda: 'riscv')
+  assert verify.processor() == '1 x riscv'
+  file.write_text('processor : 0\nmodel name : Fast 9 @ 3 GHz\ncores : 1\n')
+  assert verify.processor() == '1 x Fast 9 @ 3 GHz'
 
 
 def test_what_came_out_is_kept_line_by_line(tmp_path):

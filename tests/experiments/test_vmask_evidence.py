@@ -2,6 +2,7 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 
 from experiments import claims, evidence
@@ -260,6 +261,20 @@ def test_figure_5_is_judged_epoch_by_epoch(altered):
   assert judges_studies.close_throughout().held is True
   curves['VMask']['attack'][0][0] = [NAN, NAN]
   assert judges_studies.close_throughout().held is None
+
+
+def test_in_figure_5_most_epochs_must_be_clear(altered):
+  """Of ten: four are below by some trainings alone, or six."""
+  curves = altered('fig5_tm')['curves']
+  masked = np.full((3, 10, 2), 0.4)
+  curves['VMask']['attack'] = masked.tolist()
+  for clear, held in ((4, None), (6, True)):
+    theirs = masked + 0.1
+    theirs[0, clear:] = 0.39
+    for name, one in curves.items():
+      if 'attack' in one and name != 'none' and not name.startswith('VMask'):
+        one['attack'] = theirs.tolist()
+    assert judges_studies.lowest_throughout().held is held
 
 
 def test_budgets_of_a_run_are_read_by_defender_and_budget():
