@@ -1,7 +1,9 @@
 """A run from Python: the command line's numbers, files and messages."""
 import dataclasses
+import errno
 import json
 import math
+import os
 from pathlib import Path
 import sys
 
@@ -428,3 +430,9 @@ def test_numbers_of_a_small_table_are_lowered_and_told(monkeypatch, capsys):
   assert begun[0].train.batch_size == 15
   said = capsys.readouterr().out
   assert 'batch_size is 15 here, not 64: there are 42 training' in said
+
+
+def test_what_is_anothers_is_a_value_error():
+  with pytest.raises(ValueError, match='Permission denied: /mine'):
+    with calling.own_words():
+      raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), '/mine')

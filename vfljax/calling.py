@@ -82,14 +82,16 @@ def own_words(keys: bool = False) -> Iterator[None]:
     keys: Whether fields are keys of a dictionary, as for `wording.in_python`.
 
   Raises:
-    Refused: in place of any other UserError.
+    Refused: in place of any other UserError, and of a PermissionError.
   """
   from vfljax.runner.cli import wording
-  from vfljax.runner.errors import Refused, UserError
+  from vfljax.runner.errors import Refused, UserError, denied
   try:
     yield
   except UserError as error:
     raise Refused(wording.in_python(str(error), keys)) from None
+  except PermissionError as error:
+    raise Refused(str(denied(error))) from None
 
 
 @contextlib.contextmanager

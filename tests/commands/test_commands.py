@@ -1,4 +1,8 @@
 """What commands on finished work directories have in common; compare."""
+import errno
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, config, made
@@ -301,3 +305,15 @@ def test_results_that_lost_their_last_lines_are_not_believed(
   assert 'The command that made it' in error and len(error.splitlines()) == 2
   file.write_text(whole)
   assert call(capsys, command[0], 'one', *command[1:])[0] == 0
+
+
+def test_what_is_anothers_is_no_traceback(tmp_path, capsys, monkeypatch):
+  folder = made(tmp_path / 'mine', [NONE])
+
+  def denied(place):
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+
+  monkeypatch.setattr(Path, 'is_file', denied)
+  code, _, error = call(capsys, 'advise', folder, '--budget=2')
+  assert code == 2 and len(error.splitlines()) == 2
+  assert error.startswith(f'error: Permission denied: {folder}')

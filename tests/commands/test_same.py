@@ -234,3 +234,32 @@ def test_variants_of_an_optimizer_train_alike():
         Path('one'): [row('noisy_sample', 0)],
         Path('two'): [row('noisy_sample', 1), row('noisy_sample:b', 1)],
     })
+
+
+def test_hundreds_of_parts_with_other_seeds_are_not_compared_in_pairs(
+    tmp_path, monkeypatch
+):
+  folder = made(tmp_path / 'one', [NONE, ISO])
+  config, looked = store.read_config(folder), []
+  check_fields = same._check_fields
+  monkeypatch.setattr(same, '_check_fields', lambda *pair: looked.append(
+      check_fields(*pair)
+  ))
+  many = [config | dict(first_seed=2 * i) for i in range(200)]
+  same.check([folder] * 200, many)
+  assert not looked
+  fixed = [c | dict(data=c['data'] | dict(resplit=False)) for c in many[:2]]
+  with pytest.raises(UserError, match='test other samples'):
+    same.check([folder] * 2, fixed)
+  with pytest.raises(UserError, match='train.epochs'):
+    same.check([folder] * 201, [*many, config | dict(train=dict(epochs=6))])
+
+
+def test_a_part_that_does_not_say_what_it_was_asked_for_is_named(
+    tmp_path, capsys
+):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  file = two / 'config.json'
+  file.write_text(file.read_text().replace('"attacks"', '"attack s"'))
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and f'{file} lacks attacks.\n' in error

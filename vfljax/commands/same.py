@@ -12,7 +12,7 @@ from vfljax.runner.config import OR, Config, Entry
 from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing, sources
-from vfljax.runner.workdir import identity, mergeable, raising, saved
+from vfljax.runner.workdir import identity, mergeable, parts, raising, saved
 
 # Groups, or fields of the top, in which parts of an experiment may differ;
 # `mergeable.fields` has more.
@@ -20,6 +20,8 @@ FREE = (
     'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
     sources.FIELD, identity.MERGED,
 )
+# Fields that say what a part was asked for.
+_NEEDED = {'attacks', 'defenses', 'listed_attacks'}
 
 
 def check(
@@ -31,13 +33,37 @@ def check(
     configs: The contents of their config.json.
 
   Raises:
-    UserError: naming two of them, and how they differ.
+    UserError: naming two of them, and how they differ, or one that does not
+      say what it was asked for.
   """
+  for folder, config in zip(folders, configs):
+    if lacks := _NEEDED - config.keys():
+      raise UserError(
+          f'{folder / identity.CONFIG} lacks {", ".join(sorted(lacks))}.\nUndo '
+          'what was edited, copy the folder again, or leave it out.'
+      )
+  folders, configs = _unlike(folders, configs)
   # Of three, the first may lack what the others have differently.
   pairs = [*itertools.combinations(zip(folders, configs), 2)]
   for check_pair in (_check_fields, _check_methods, _check_code):
     for one, other in pairs:
       check_pair(*one, *other)
+
+
+def _unlike(
+    folders: Sequence[Path], configs: Sequence[Mapping[str, Any]]
+) -> tuple[list[Path], list[Mapping[str, Any]]]:
+  """Without those that differ from one before in nothing but free seeds.
+
+  Hundreds of parts are often one command with other seeds, and there are far
+  more pairs of them.
+  """
+  found = {}
+  for folder, config in zip(folders, configs):
+    free = () if mergeable.one_split(config) else ('seeds', mergeable.FIRST)
+    fixed = {k: v for k, v in config.items() if k not in free}
+    found.setdefault(parts.dumps(fixed), (folder, config))
+  return [f for f, _ in found.values()], [c for _, c in found.values()]
 
 
 def check_training(met: Mapping[Path, Iterable[Mapping[str, Any]]]) -> None:

@@ -26,6 +26,14 @@ class Refused(UserError, ValueError):
   """A `UserError` for who calls vfljax from Python, as other ValueErrors."""
 
 
+def denied(error: PermissionError) -> UserError:
+  """The error for a place of another user, which we may not read or write."""
+  return UserError(
+      f'Permission denied: {error.filename or error}.\nAsk its owner for it, '
+      'or name another place.'
+  )
+
+
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
   """A context, or decorator, where a `UserError` ends the program with code 2.

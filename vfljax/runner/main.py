@@ -27,7 +27,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from vfljax.runner.errors import UserError
+from vfljax.runner.errors import UserError, denied
 from vfljax.runner.machine import notebook, stopping
 from vfljax.runner.machine.roomy import roomy
 
@@ -103,6 +103,9 @@ def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   except KeyboardInterrupt:
     print(stopping.last_words(), file=sys.stderr)
     return stopping.CODE
+  except PermissionError as error:  # It may be of any file that was named.
+    print(f'error: {denied(error)}', file=sys.stderr)
+    return 2
   except OSError as error:
     return _unread(error, argv, stop)
 

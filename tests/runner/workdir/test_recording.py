@@ -1,6 +1,7 @@
 """`--record`: what a run measured comes back from its record."""
 import json
 import math
+import os
 from pathlib import Path
 
 import jax
@@ -184,3 +185,19 @@ def test_who_looks_later_has_measured_nothing(tmp_path):
   found = recording.make(tmp_path, ARGV)
   assert found['date'] == '2026-01-02' and found['code'] == 'bbb and aaa'
   assert found['versions'] == dict(python='3.11', jax='0.10 and 0.9')
+
+
+def test_what_is_no_ordinary_file_is_no_record(tmp_path, monkeypatch):
+  os.mkfifo(tmp_path / 'r.json')  # Who reads it waits for ever.
+  record = json.dumps(dict(format=recording.FORMAT))
+  monkeypatch.setattr(Path, 'read_text', lambda *_: record)
+  with pytest.raises(UserError, match='is no record of vfljax'):
+    overwriting.check(str(tmp_path / 'r.json'), ARGV)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_all_is_trained(
+    tmp_path, monkeypatch
+):
+  monkeypatch.setattr(os, 'access', lambda place, how: place != tmp_path)
+  with pytest.raises(UserError, match='nothing can be written into'):
+    overwriting.check(str(tmp_path / 'r.json'), ARGV)

@@ -20,14 +20,19 @@ def check(file: str, argv: Sequence[str], seeds: int = 0) -> None:
     seeds: How many it asks for; a record of more is not overwritten.
 
   Raises:
-    UserError: if the folder is missing, or `file` exists and is no record or
-      that of another command.
+    UserError: if the folder is missing or not writable, or `file` exists and
+      is no record or that of another command.
   """
   place, said = Path(file).expanduser(), f'--record={shlex.quote(file)}'
   if not place.absolute().parent.is_dir():
     raise UserError(
         f'{said}: there is no folder {place.parent}. Make it first: '
         f'mkdir -p {shlex.quote(str(place.parent))}'
+    )
+  if not os.access(place.absolute().parent, os.W_OK):
+    raise UserError(  # It would be written once all is trained.
+        f'{said}: nothing can be written into {place.parent}.\nChoose another '
+        'folder.'
     )
   if os.path.lexists(place):
     try:

@@ -85,7 +85,7 @@ def read(place: Path, unit: str) -> dict:
     raise Damaged(f'it is of the unit {part["unit"]!r}')
   if not known:  # Version 0.1 wrote no digest, so the form is checked.
     rows, timing = part['rows'], part['timing']
-    if not (isinstance(rows, list) and all(map(_is_row, rows))):
+    if not (isinstance(rows, list) and all(map(is_row, rows))):
       raise Damaged('its rows do not have the right form')
     if not isinstance(timing, dict):
       raise Damaged('it has no timing')
@@ -231,14 +231,16 @@ def _row(row: Mapping) -> dict:
   return {field: plain(row[field]) for field in FIELDS}
 
 
-def _is_row(row: Any) -> bool:
+def is_row(row: Any) -> bool:
   """Whether it has the right fields in order, with values of right types."""
   if not (isinstance(row, dict) and tuple(row) == FIELDS):
     return False
   numbers = [row[name] for name in _NUMBERS if row[name] is not None]
   texts = [row[name] for name in _TEXTS if row[name] is not None]
   return (
-      all(row[name] is not None for name in ('experiment', 'defense', 'metric'))
+      all(row[name] is not None for name in (
+          'experiment', 'dataset', 'algorithm', 'defense', 'metric',
+      ))
       and type(row['seed']) is int
       and all(type(x) in (int, float) and abs(x) < math.inf for x in numbers)
       and all(isinstance(x, str) for x in texts)

@@ -113,6 +113,7 @@ def read(
     UserError: if the file cannot be read or has another format.
   """
   try:
+    files.ordinary(Path(file), '')  # A pipe would wait for who writes to it.
     found = json.loads(Path(file).read_text('utf-8'))
     if found['format'] != form:
       raise ValueError

@@ -30,10 +30,7 @@ systems refuse. Names like '.vfljax-<name>.tmp' are unfinished files; the next
 start removes them, but no unknown files. Parts and checkpoints have digests: a
 damaged one is set aside, and its unit runs again.
 """
-from collections.abc import Callable, Iterator, Mapping, Sequence
-import contextlib
-import json
-import math
+from collections.abc import Callable, Mapping, Sequence
 import os
 from pathlib import Path
 import sys
@@ -41,10 +38,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import checkpoints, collecting, identity, mending
-from vfljax.runner.workdir import parts
+from vfljax.runner.workdir import parts, reading
 from vfljax.runner.workdir.parts import FIELDS, Damaged, Finished
 from vfljax.runner.workdir.shares import Share
 
@@ -53,7 +49,8 @@ __all__ = [
     'read_results', 'read_timings',
 ]
 
-read_config = identity.read
+read_config, read_results = reading.config, reading.results
+read_timings = reading.timings
 
 
 class Workdir(NamedTuple):
@@ -235,30 +232,6 @@ def open_share(
   return work
 
 
-def read_results(path: str | os.PathLike) -> list[dict]:
-  """The rows of results.jsonl; null values come back as NaN.
-
-  Raises:
-    UserError: if it is damaged, or lacks results of finished units.
-  """
-  place, timings = Path(path), read_timings(path)  # A run writes rows first.
-  with _readable(place / 'results.jsonl') as text:
-    rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
-    found = [row | {'value': _or_nan(row['value'])} for row in rows]
-  collecting.check(place, [t['unit'] for t in timings], len(found))
-  return found
-
-
-def read_timings(path: str | os.PathLike) -> list[dict]:
-  """The objects of timings.json; each has its 'unit'.
-
-  Raises:
-    UserError: if it is damaged.
-  """
-  with _readable(Path(path) / 'timings.json') as text:
-    return [{'unit': t['unit']} | t for t in json.loads(text or '[]')]
-
-
 def read_curves(
     path: str | os.PathLike,
 ) -> list[tuple[dict, dict[str, np.ndarray]]]:
@@ -282,19 +255,3 @@ def read_curves(
     if curves and rows:
       found.append((rows[0], curves))
   return found
-
-
-@contextlib.contextmanager
-def _readable(file: Path) -> Iterator[str]:
-  """A file's text, or '', for a block; its errors become `UserError`."""
-  try:
-    yield file.read_text('utf-8') if os.path.lexists(file) else ''
-  except (OSError, ValueError, LookupError, TypeError) as error:
-    raise UserError(
-        f'{file} is damaged: {type(error).__name__}.\nRun the experiment again '
-        'to write it again.'
-    ) from error
-
-
-def _or_nan(value: float | None) -> float:
-  return math.nan if value is None else value
