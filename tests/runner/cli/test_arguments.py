@@ -139,6 +139,8 @@ def test_a_file_may_print(tmp_path, capsys):
     (['--zzz=3'], "'zzz'. See --help.$"),
     (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
     (['--max_leak', '-0.5'], 'max_leak'),
+    (['--record='], '^--record= names nothing. Leave it out'),
+    (['--workdir='], 'Leave it out for the default, out/<config>.$'),
     ([f'--config={"x" * 5000}'], 'no config file'),
     (['--config=none.py:a', '--config.seeds=2'], 'no config file none.py'),
 ])

@@ -55,6 +55,11 @@ def parse(argv: list[str]) -> Arguments:
   if rest:
     raise UserError(f'Unexpected argument: {brief(rest[0])}\nTry --help.')
   outside.check()
+  for name, usual in (('workdir', 'out/<config>'), ('record', 'none')):
+    if found[name].present and not found[name].value:
+      raise UserError(  # As of a shell variable that is not set.
+          f'--{name}= names nothing. Leave it out for the default, {usual}.'
+      )
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value or 0, found['cache'].value or ''
