@@ -266,6 +266,9 @@ BAD = {
     'no memory returned': (lambda s: Defense(
         gradient=lambda state, key, cut, labels: tuple(s * d for d in cut)
     ), 'gradient must return'),
+    'a forgotten return': (lambda s: Defense(
+        gradient=lambda state, key, cut, labels: None
+    ), 'gradient must return'),
     'not finite': (on_gradients(
         lambda s, key, d, labels: s * d / jnp.zeros(())
     ), 'is not finite'),
@@ -406,10 +409,20 @@ def test_an_attack_may_be_made_for_another_federation():
     (RecordedGradients, lambda key, view: jnp.zeros(16), r'\(32, 2\) here'),
     (WhiteBox, lambda key, view: view.blank, 'how many it wants'),
     (tuple, lambda key, view: jnp.zeros(16), 'not a view of'),
+    ('WhiteBox', lambda key, view: view.blank, 'a class of vfljax.views as'),
+    (CutGradients, lambda key, view: [0.5] * 16, 'it guesses with a list'),
+    (CutGradients, lambda key, view: view.valid + 1j, 'an array of complex64'),
 ])
 def test_a_bad_attack_is_told(view, run, said):
   with pytest.raises(ValueError, match=said):
     contracts.check_attack(Attack(view, run))
+
+
+def test_facts_of_an_attack_are_numbers():
+  with pytest.raises(ValueError, match="got 'sure', a str"):
+    contracts.check_attack(Attack(
+        CutGradients, lambda key, view: view.valid, lambda view: dict(sure='no')
+    ))
 
 
 def test_halves_that_guess_otherwise_are_told():
@@ -435,3 +448,8 @@ def test_features_are_guessed_in_their_shape():
 def test_a_factory_is_no_attack(made):
   with pytest.raises(ValueError, match='A factory has to be called'):
     contracts.check_attack(made)
+
+
+def test_a_defense_is_no_factory():
+  with pytest.raises(ValueError, match='takes a factory and its arguments'):
+    contracts.check_defense(Defense())

@@ -193,6 +193,11 @@ MISUSES = {
             lambda key, x: dict(columns=jnp.arange(2))
         )), r"\['bottom'\]\['columns'\] is no float"
     ),
+    'a weight of the active party that is a whole number': (
+        lambda: fit(vfl=VFL._replace(bottoms=(
+            Net(lambda key, x: jnp.ones((3, 2), int), lambda w, x: x @ w), NET
+        ))), r"weight \['bottom'\] is no float"
+    ),
     'a training pass without statistics': (
         lambda: fit(vfl=VFL._replace(bottoms=(NET, NET._replace(
             train=lambda w, key, x: NET.apply(w, x)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import check
+from vfljax import check, converting, importing
 from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key
@@ -160,7 +160,9 @@ class Recipe(Generic[P, T]):
     self.factory = factory
     self.stage: str = about.pop('stage', ROUND)
     self.options: Any = about.pop('options', NoOptions)
-    self.group: str = about.pop('group', '') or factory.__name__
+    converting.check_options(self.options)
+    self.__name__ = importing.called(factory)
+    self.group: str = about.pop('group', '') or self.__name__
     plain: Callable[..., T] = factory
     self.make: Callable[[Any, Scene, VFL], T] = about.pop('make', None) or (
         lambda options, scene, vfl: plain(**options._asdict())
@@ -188,11 +190,11 @@ class Recipe(Generic[P, T]):
       )
     if self.stage == TRAINING and not self.plant:
       raise TypeError('recipe: an attack on training itself needs `plant`.')
-    functools.update_wrapper(self, factory)
+    functools.update_wrapper(self, factory, updated=())
 
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
     made = self.factory(*args, **kwargs)
-    return _guarded(self.factory.__name__, made)
+    return _guarded(self.__name__, made)
 
   def __getattr__(self, name: str) -> Any:
     # Who looks for them wants an attack.
@@ -212,7 +214,7 @@ class Recipe(Generic[P, T]):
 
   def __repr__(self) -> str:
     names = ', '.join(getattr(self.options, '_fields', ())) or 'none'
-    return f'<attack {self.factory.__name__}; options: {names}>'
+    return f'<attack {self.__name__}; options: {names}>'
 
   def why_not(self, name: str, scene: Scene) -> str:
     """Why the attack `name` cannot run on such a federation; '' if it can."""
@@ -239,7 +241,7 @@ class Recipe(Generic[P, T]):
 
     Found once: a report asks thousands of times.
     """
-    module = inspect.getmodule(self.factory)
+    module = inspect.getmodule(importing.behind(self.factory))
     own = None if self.is_baseline else inspect.getdoc(module)
     return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]
 
@@ -286,14 +288,13 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
     The decorator: factory -> `Recipe`.
 
   Raises:
-    TypeError: for an unknown argument or stage, or `TRAINING` without `plant`.
+    TypeError: for an unknown argument or stage, `TRAINING` without `plant`, or
+      options of another kind.
   """
   return lambda factory: Recipe(factory, **about)
 
 
 def recipe_of(factory: Callable[..., Any]) -> Recipe:
-  """The recipe of a registered factory.
-
-  A factory without one gets the default, of an attack on a `ROUND`.
+  """The recipe of a registered factory; by default of an attack on a `ROUND`.
   """
   return factory if isinstance(factory, Recipe) else Recipe(factory)

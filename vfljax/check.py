@@ -12,9 +12,8 @@ import numpy as np
 from jax.core import Tracer
 
 _REAL = (np.integer, np.floating)
-
-
 ROUNDED = 1e-3  # Of pixels, as those of images that were scaled back.
+_MEASURED = 'accuracy', 'leak_auc', 'leak_auc_raw'  # Of guesses in rounds.
 
 
 class Misfit(ValueError):
@@ -141,10 +140,9 @@ def widths(name: str, value: Any) -> None:
 
 
 def facts(who: str, found: Any) -> None:
-  """Passes if `who`'s facts are numbers, or shapes of numbers, by their names.
+  """Raises ValueError unless `who`'s facts are numbers by names of their own.
 
-  Raises:
-    ValueError: if not; it says which.
+  A number may be known by its shape alone.
   """
   if not isinstance(found, dict):
     raise Misfit(
@@ -152,6 +150,12 @@ def facts(who: str, found: Any) -> None:
         f'dict(kept=...); it returned {kind(found)}.'
     )
   for fact, x in found.items():
+    number = isinstance(x, (int, float)) or hasattr(x, 'dtype')
+    if not (number and isinstance(fact, str)) or fact in _MEASURED:
+      raise Misfit(
+          f'{who}: facts are numbers by names of their own, as own_number, and '
+          f'none of {", ".join(_MEASURED)}; got {fact!r}, {kind(x)}.'
+      )
     if jnp.shape(x):
       raise Misfit(
           f'{who}: its fact {fact!r} has the shape {jnp.shape(x)}, and a fact '

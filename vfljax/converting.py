@@ -75,3 +75,17 @@ def _one(value: Any, kind: Any, rule: Rule) -> int | float | bool | str | None:
     if kind is int and abs(value) <= rule.whole and value == int(value):
       return int(value)
   return None
+
+
+def check_options(kind: Any) -> None:
+  """Passes if `kind` is a NamedTuple class with a default for every field.
+
+  Raises:
+    TypeError: if not.
+  """
+  fields = getattr(kind, '_fields', None) if isinstance(kind, type) else None
+  if fields is None or len(fields) > len(kind._field_defaults):
+    raise TypeError(
+        'recipe: options must be a NamedTuple class with a default for every '
+        f'field; got {kind!r}.'
+    )

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping
 import dataclasses
 import inspect
+import math
 from typing import Any
 
 import jax
@@ -119,7 +120,7 @@ class Method:
           f'Defense; got {self.factory!r}.'
       )
     if not isinstance(self.strengths, (tuple, list)) or not all(
-        isinstance(s, (int, float)) for s in self.strengths
+        isinstance(s, (int, float)) and math.isfinite(s) for s in self.strengths
     ):
       raise ValueError(
           'Method: strengths must be a tuple of numbers, as in Method(factory, '

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import fusing
+from vfljax.check import Misfit
 from vfljax.types import Array, Params
 
 
@@ -89,6 +90,22 @@ def moves_of(
     raise ValueError(_why_not(gradients, error)) from error
 
 
+def check_weights(weights: Any) -> None:
+  """Raises ValueError for a weight that is no float, and has no gradient."""
+  for path, weight in jax.tree.leaves_with_path(weights):
+    if not jnp.issubdtype(jnp.result_type(weight), jnp.inexact):
+      raise Misfit(_no_float(path))
+
+
+def _no_float(path: tuple[Any, ...]) -> str:
+  name = jax.tree_util.keystr(path) or 'array'
+  return (
+      f'The weight {name} is no float, and has no gradient: an array that is '
+      'not trained, such as a table of indices, belongs into `apply`, not into '
+      'what `init` returns.'
+  )
+
+
 def _uphill(gradient: Array) -> Array:
   """JAX's gradient of a complex weight is the conjugate of the way up."""
   return gradient.conj() if jnp.iscomplexobj(gradient) else gradient
@@ -98,11 +115,7 @@ def _why_not(gradients: Any, error: Exception) -> str:
   """What to do about an optimizer that failed, which Optax's error lacks."""
   for path, slope in jax.tree.leaves_with_path(gradients):
     if slope.dtype == jax.dtypes.float0:
-      return (
-          f'The weight {jax.tree_util.keystr(path)} is no float, and has no '
-          'gradient: an array that is not trained, such as a table of indices, '
-          'belongs into `apply`, not into what `init` returns.'
-      )
+      return _no_float(path)
   return (
       'An optimizer gets gradients, its state and weights, but no loss, '
       'which passive parties do not know: line searches, reduce_on_plateau and '

@@ -10,6 +10,7 @@ from vfljax import adversary as adversaries, check, crossing, passed, samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec, checked
+from vfljax.descent import check_weights
 from vfljax.returned import check_slots
 from vfljax.types import (
     VFL, Array, Batch, Key, Net, Params, PartyState, State, Transforms,
@@ -51,10 +52,10 @@ def init(
   arriving = _arriving(k_receive, defense, slots, embeddings, batch.labels)
   top = _first_top(vfl.top, k_top, arriving)
   _check_logits(vfl, defense, slots, top, arriving, batch.labels)
+  passive = zip(bottoms[1:], slots.passive)
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
-  params += [
-      dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
-  ]
+  params += [dict(bottom=b, defense=d) for b, d in passive]
+  check_weights(params[0])  # Others' are found by their own optimizers.
   states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
   own = pick(batch.features, adversary.parties)
   return State(states, slots.state, adversary.init(k_adversary, own))

@@ -4,13 +4,14 @@ Results depend on a user's own code. What is kept of them is out of date if one
 of these files has changed, also one that is only imported.
 """
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import functools
 import importlib.util
 import linecache
 from pathlib import Path
 import sys
 import sysconfig
+from typing import Any
 
 
 def is_own(file: str) -> bool:
@@ -111,3 +112,16 @@ def _imported(file: Path) -> Iterator[str]:
         base = importlib.util.resolve_name(name, package)
       yield base
       yield from (f'{base}.{alias.name}' for alias in part.names)
+
+
+def behind(factory: Callable[..., Any]) -> Callable[..., Any]:
+  """The function behind partials, which have no name of their own."""
+  while isinstance(factory, functools.partial):
+    factory = factory.func
+  return factory
+
+
+def called(factory: Callable[..., Any]) -> str:
+  """A function's name; its class's, of an object that can be called."""
+  factory = behind(factory)
+  return getattr(factory, '__name__', type(factory).__name__)

@@ -257,3 +257,25 @@ def test_a_registered_attack_is_shown_with_its_options():
   assert show('model_completion').startswith(
       '<attack model_completion; options: epochs, '
   )
+
+
+class Scoring:
+  """Scores by a sum."""
+
+  def __init__(self):
+    self.factory = 'of its own'
+
+  def __call__(self, power=1.0):
+    return attacks.norm_scoring()
+
+
+@pytest.mark.parametrize('made, called', [
+    (functools.partial(attacks.median_scoring), 'median_scoring'),
+    (functools.partial(Scoring(), power=2.0), 'Scoring'),
+    (Scoring(), 'Scoring'),
+])
+def test_a_factory_without_a_name_has_that_of_what_is_behind(made, called):
+  """As a partial and an object, whose variables are not the recipe's."""
+  found = recipe_of(made)
+  assert (found.__name__, found.group, found.factory) == (called, called, made)
+  assert 'functools' not in found.summary

@@ -11,6 +11,7 @@ from vfljax.contracts.little import (
     federation, replaying, same,
 )
 from vfljax.defense import none
+from vfljax.returned import is_real
 from vfljax.types import VFL, Batch, Round, State
 
 ROUNDS, KNOWN = 2, 3  # In views of several rounds; known labels per class.
@@ -33,20 +34,30 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
 
   Raises:
     ValueError: if it is no `Attack` (a factory is none); if its guesses have a
-      wrong shape, are not finite, are no function of key and view, are others
-      in its `halves`, draw from one key twice, depend on rows of padding, or,
-      without luck, on the order of the samples; for a view that no federation
-      gives, or, with a view of a pool of samples, if it does not say how many
-      it `wants`.
+      wrong shape, are not real or finite, are no function of key and view, are
+      others in its `halves`, draw from one key twice, depend on rows of padding
+      or, without luck, on the order of the samples; if its facts are no
+      numbers; for a view that no federation gives, or, with a view of a pool of
+      samples, if it does not say how many it `wants`.
   """
   if not isinstance(attack, Attack):
     raise ValueError(
         f'attack must be an Attack; got {check.kind(attack)}. A factory '
         'has to be called: check_attack(norm_scoring()).'
     )
+  if not isinstance(attack.view, type):
+    raise ValueError(
+        f'{_NAME} needs a class of vfljax.views as its view; got '
+        f'{check.kind(attack.view)}.'
+    )
   view, run = _view(attack, vfl or federation()), jax.jit(attack.run)
   key = jax.random.key(2)
   guess = run(key, view)
+  if not is_real(guess):
+    raise ValueError(
+        f'{_NAME} must guess with one array of real numbers; it guesses with '
+        f'{check.kind(guess)}{_of_what(guess)}.'
+    )
   _check_shape(attack, jnp.shape(guess))
   check_finite(_NAME, guess)
   # Traced again: numbers drawn while tracing are constants of a program.
@@ -67,6 +78,11 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
           f'{_NAME} counts rows of padding: view.valid tells which these are.'
       )
   _check_order(attack, run, key, view, guess)
+  check.facts(_NAME, attack.facts(view))
+
+
+def _of_what(guess: Any) -> str:
+  return f' of {guess.dtype}' if hasattr(guess, 'dtype') else ''
 
 
 def _check_order(

@@ -26,12 +26,12 @@ def check_defense(
     arguments, options: The factory's arguments, the strength first.
 
   Raises:
-    ValueError: if anything but messages crosses between parties
-      (`audit.check`); if `prepare` changes which rows are samples; if rounds
-      cannot be scanned, are not finite or are no function of their key; if
-      messages or facts have wrong shapes; if rows of padding have an effect; if
-      a hook draws with a key that it makes or keeps, or from one key twice; if
-      its random numbers are shared between rows; or, unless it is for one
+    ValueError: for what is no factory; if anything but messages crosses between
+      parties (`audit.check`); if `prepare` changes which rows are samples; if
+      rounds cannot be scanned, are not finite or are no function of their key;
+      if messages or facts have wrong shapes; if rows of padding have an effect;
+      if a hook draws with a key that it makes or keeps, or from one key twice;
+      if its random numbers are shared between rows; or, unless it is for one
       passive party only, if something crosses between two of them, or if they
       share random numbers, are treated unlike, or get each other's gradients.
   """
@@ -75,7 +75,17 @@ def check_defense(
   several.check_parties(name, defense)
 
 
-def _name(make: Callable) -> str:
+def _name(make: Any) -> str:
+  """What messages call the factory.
+
+  Raises:
+    ValueError: if it is none, as a defense that was made.
+  """
+  if not callable(make):
+    raise ValueError(
+        'check_defense takes a factory and its arguments, as in '
+        f'check_defense(iso, 5.0); got {check.kind(make)}.'
+    )
   return getattr(make, '__name__', 'the defense')
 
 
@@ -113,7 +123,8 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
   found = jax.eval_shape(
       defense.gradient, begun.defense, key, (plain,), batch().labels
   )
-  cut = found[0] if len(found) == 2 else ()
+  pair = isinstance(found, (tuple, list)) and len(found) == 2
+  cut = found[0] if pair else ()
   if not isinstance(cut, (tuple, list)) or [
       d.shape for d in cut
   ] != [plain.shape]:
@@ -157,6 +168,6 @@ def _check_rest(name: str, defense: Defense, state: State) -> None:
 
 def _check_facts(name: str, defense: Defense, state: State) -> None:
   found = defense.facts(state.defense)
+  for fact in found if isinstance(found, dict) else ():
+    measure.check_fact(name, str(fact))
   check.facts(name, found)
-  for fact in found:
-    measure.check_fact(name, fact)

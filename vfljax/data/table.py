@@ -4,6 +4,7 @@ Every loader returns one, and no later step (vertical splits, scaling, training)
 depends on files. Data that cannot be trained on are refused here, in one line
 that names the column.
 """
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +137,14 @@ def _check_kinds(table: Table) -> None:
   """Refuses what cannot be asked for its shape, as lists and tables are."""
   for name, dtype in (('features', 'float32'), ('labels', 'int32')):
     value = getattr(table, name)
-    if not hasattr(value, 'dtype'):
+    if isinstance(value, np.ma.MaskedArray):
+      raise ValueError(
+          f'{name} must have no mask, under which cells still count: type '
+          'features=features.filled(np.nan) for gaps, and leave out rows '
+          'without a label.'
+      )
+    # A column of pandas is indexed by its labels, not by the rows' places.
+    if not isinstance(value, np.ndarray):
       from vfljax import check as checks  # Tables need no JAX.
       raise ValueError(
           f'{name} must be a NumPy array; got {checks.kind(value)}: type '
@@ -144,9 +152,14 @@ def _check_kinds(table: Table) -> None:
       )
   for name in ('names', 'classes', 'groups'):
     value = getattr(table, name)
-    if not hasattr(value, '__len__'):
+    if not isinstance(value, Sequence):  # An array has no truth value.
       raise ValueError(
           f'{name} must be a tuple, see vfljax.data.Table; got {value!r}.'
+      )
+    if name != 'groups' and not all(isinstance(x, str) for x in value):
+      raise ValueError(
+          f'{name} must be texts; got {listing(map(repr, value))}: type '
+          f'{name}=tuple(map(str, {name})).'
       )
 
 
@@ -209,11 +222,12 @@ def _check_test(table: Table) -> None:
   test, y = table.test, table.labels
   if test is None:
     return
-  if getattr(test, 'dtype', None) != np.bool_:
-    kind = getattr(test, 'dtype', type(test).__name__)
+  array = isinstance(test, np.ndarray)
+  if not array or test.dtype != np.bool_:
+    kind = test.dtype if array else type(test).__name__
     raise ValueError(
         f'The test mask must be bool, true at the test rows; got {kind}: type '
-        'test=mask.astype(bool).'
+        'test=np.asarray(mask, bool).'
     )
   if test.shape != y.shape:
     raise ValueError(

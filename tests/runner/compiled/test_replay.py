@@ -48,7 +48,9 @@ def attacked(monkeypatch):
 
   monkeypatch.setattr(replay, '_play', play)
   monkeypatch.setattr(replay, '_measured', lambda guessed: guessed)
-  about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
+  # The guess itself, which is no measure.
+  monkeypatch.setattr(replay, 'scored', lambda own, usual, guess, truth: guess)
+  about: Any = SimpleNamespace(measure=None)
 
   def run(
       view, attack, wants=Wants(), asked=ROUNDS, against=None, pool='epoch',

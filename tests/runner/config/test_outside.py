@@ -227,6 +227,9 @@ def get_config():
   )
 '''
 ATTACK = 'attacks.REGISTRY["bad"] = bad'
+LABELS = (
+    'Attack(TrainedBottom, lambda key, v: jnp.zeros((1, len(v.features), 2)))'
+)
 DEFENSE = 'defenses.REGISTRY["bad"] = Method(bad, (.01, .1))'
 NET = 'nets.REGISTRY["bad"] = nets.Network(bad)'
 
@@ -274,6 +277,20 @@ def bad(width{default}):
             'jnp.zeros((1, len(v.features), 2)))', stage='TRAINED',
             measure='lambda guess, truth: dict(mine=guess.sum())'),
      'bad measures mine, and its score looks at auc_last, accuracy_last: '),
+    (attack(LABELS, stage='TRAINED', measure='lambda guess, y: [y.sum()]'),
+     'bad: measure must return numbers by their names, as dict(mine=...); it'),
+    (attack(LABELS, stage='TRAINED', measure='lambda guess, y: dict(mine=y)'),
+     "'mine' is of the shape (171, 2)"),
+    (attack('Attack(CutGradients, lambda key, v: v.valid, '
+            'lambda v: dict(accuracy=1.))'),
+     "none of accuracy, leak_auc, leak_auc_raw; got 'accuracy', a float"),
+    (defense('return Defense(facts=lambda state: dict(mine=None))'),
+     'bad: facts are numbers by names of their own, as own_number, and none'),
+    (defense('return Defense(facts=lambda state: {"mine": "much"})'),
+     "got 'mine', a str"),
+    (net('mlp(width)._replace(init=lambda key, x: jnp.ones((15, 8), int), '
+         'apply=lambda w, x: x @ (1.0 * w), train=None)'),
+     'bad: The weight array is no float, and has no gradient'),
     (attack('Attack(CutGradients, lambda key, v: v.valid)',
             baselines='lambda scene: ("nobody",)'),
      "has the baseline 'nobody', which is not registered"),
@@ -320,6 +337,12 @@ def test_mistakes_take_two_lines(made, message, edited, tmp_path, capsys):
     ('Method(lambda s: Defense(), 0.5)', 'strengths must be a tuple of numb'),
     ('Method(lambda how="few": Defense(), light=("all",))',
      "light=('all',) names words of `words` that leave out work; all is none"),
+    ('Method(lambda s: Defense(), (jnp.nan,))', 'a tuple of numbers, as in'),
+    ('defenses.REGISTRY["none"] = Method(lambda: Defense())',
+     "defenses.REGISTRY['none'] is the undefended federation"),
+    ('class Strict(NamedTuple):\n  power: float\nrecipe(options=Strict)(mlp)',
+     'options must be a NamedTuple class with a default for every field'),
+    ('recipe(options=dict(power=1))(mlp)', "every field; got {'power': 1}"),
     ('Method(3)', 'must have a function that returns a Defense; got 3'),
     ('nets.Network(lambda width=3, *, hidden: 0)',
      'Network: the argument hidden of <lambda> needs a default'),

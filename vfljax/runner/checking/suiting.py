@@ -10,6 +10,7 @@ from vfljax.check import ROUNDED
 from vfljax.check import kind as kind_of
 from vfljax.data import REGISTRY, options_of
 from vfljax.data.source import TEXTS
+from vfljax.descent import check_weights
 from vfljax.leakage import IMAGES
 from vfljax.measure import of_images
 from vfljax.runner.config import options, outside
@@ -153,9 +154,9 @@ def _check_width(setting: Setting) -> None:
           f'{name} must return a Net; it returned {kind_of(net)}. '
           '`nets.linen` and `nets.nnx` make one of a Flax module.'
       )
-    made = jax.eval_shape(
-        lambda key, x: net.apply(net.init(key, x), x), jax.random.key(0), some
-    )
+    weights = jax.eval_shape(net.init, jax.random.key(0), some)
+    check_weights(weights)
+    made = jax.eval_shape(net.apply, weights, some)
     shape = getattr(made, 'shape', ())
     if len(shape) < 2 or shape[0] != 2:
       raise ValueError(

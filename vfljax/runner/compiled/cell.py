@@ -174,8 +174,10 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   guess = attack.run(luck, view)
   if attack.wants.samples:
     truth = views.wanted_features(k, seen)
-    return (recipe.measure or measure.of_images)(guess, truth)
-  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
+    return attackers.scored(recipe.measure, measure.of_images, guess, truth)
+  return attackers.scored(
+      recipe.measure, measure.of_completion, guess, splits.test.labels
+  )
 
 
 def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:

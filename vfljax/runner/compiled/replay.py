@@ -20,7 +20,7 @@ from vfljax.leakage import AttackName
 from vfljax.measure import Guessed, Metrics
 from vfljax.permuting import permutation
 from vfljax.runner.errors import UserError, choices
-from vfljax.runner.experiment.attackers import attacker, differs
+from vfljax.runner.experiment.attackers import attacker, differs, scored
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Array, Key, Round, State
 
@@ -240,7 +240,7 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
       k_view, k, plan.defense, state, lax.map(play, (rows, keys)), rows, truth
   )
   guess = attack.run(k_run, view)
-  return (recipe.measure or measure.of_images)(guess, truth)
+  return scored(recipe.measure, measure.of_images, guess, truth)
 
 
 def _rounds(key: Key, count: int, wants: Wants) -> Array:

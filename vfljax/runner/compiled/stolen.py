@@ -210,7 +210,9 @@ def _measured_of_one(setting, splits, which, k, key, stolen):
     guess = jax.lax.switch(
         which, [attack.run for attack in made], lucks[which], view
     )
-  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
+  return attackers.scored(
+      recipe.measure, measure.of_completion, guess, splits.test.labels
+  )
 
 
 def _known(
@@ -239,11 +241,13 @@ def _measured(setting, splits, names, k, key, stolen):
   who, _, recipe = attackers.attacker(setting.config, names[0])
   k_known, _, k_run = luck(key)
   attack = setting.after_training[names[0]]
-  measured = recipe.measure or measure.of_completion
 
   def one(luck, known):
     view = _view(attack, splits, k, known, stolen)
-    return measured(attack.run(luck, view), splits.test.labels)
+    guess = attack.run(luck, view)
+    return attackers.scored(
+        recipe.measure, measure.of_completion, guess, splits.test.labels
+    )
 
   keys = [_own_luck(setting, name, k_run) for name in names]
   counts, known = _known(setting, splits, names, k_known)

@@ -70,7 +70,7 @@ def has(entry: Entry) -> bool:
 
 
 def check() -> None:
-  """Refuses a registry's entries that are of another kind.
+  """Refuses a registry's entries of another kind, and a `none` that defends.
 
   Raises:
     UserError: for the first such entry.
@@ -83,6 +83,11 @@ def check() -> None:
           f'{family}.REGISTRY[{name!r}] is {_kind(entry)}, which cannot run: '
           f'make it\n{family}.REGISTRY[{name!r}] = {how}.'
       )
+  if not is_ours(defenses.REGISTRY['none']):
+    raise UserError(
+        "defenses.REGISTRY['none'] is the undefended federation, with which "
+        'all others are compared: give yours another name.'
+    )
 
 
 @contextlib.contextmanager

@@ -1,13 +1,17 @@
 """An experiment's attackers: what each knows, its options and its attack."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import dataclasses
 import difflib
 from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
 
 from vfljax import attacks, check, views
 from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
+from vfljax.check import Misfit
 from vfljax.leakage import AttackName
 from vfljax.runner.config import (
     AttackConfig, Config, Variant, options, outside, ranges,
@@ -71,6 +75,34 @@ def attacker(config: Config, name: str) -> Attacker:
   return Attacker(
       who, options.typed(made.options, own, f'attack.{made.group}'), made
   )
+
+
+def scored(
+    own: Callable[[Any, Any], Any] | None, usual: Callable[[Any, Any], Any],
+    guess: Any, truth: Any,
+) -> dict[str, jax.Array]:
+  """What a recipe's own measure finds of a guess, or else the usual one.
+
+  Raises:
+    ValueError: for anything else, which no row of the results could hold.
+  """
+  if own is None:
+    return usual(guess, truth)
+  found = own(guess, truth)
+  if not isinstance(found, dict):
+    raise Misfit(
+        'measure must return numbers by their names, as dict(mine=...); it '
+        f'returned {check.kind(found)}.'
+    )
+  for name, x in found.items():
+    number = isinstance(x, (int, float)) or hasattr(x, 'dtype')
+    if not (isinstance(name, str) and number) or jnp.shape(x):
+      what = f'of the shape {jnp.shape(x)}' if number else check.kind(x)
+      raise Misfit(
+          'measure must return numbers by their names, as dict(mine=x.mean()); '
+          f'{name!r} is {what}.'
+      )
+  return {name: jnp.asarray(x) for name, x in found.items()}
 
 
 def differs(config: Config, name: str, option: str) -> bool:

@@ -54,7 +54,7 @@ _INSIDE = {
 
 def name(factory: Callable[..., Any]) -> str:
   """What config.json and messages call such code."""
-  return f'{_called(factory)} in a cell'
+  return f'{importing.called(factory)} in a cell'
 
 
 def holding(factory: Callable[..., Any]) -> str:
@@ -68,13 +68,7 @@ def holding(factory: Callable[..., Any]) -> str:
   made = isinstance(factory, (functools.partial, types.MethodType)) or any(
       getattr(each, '__closure__', None) for each in (factory, under)
   )
-  return f'what {_called(factory)} holds' if made else ''
-
-
-def _called(factory: Callable[..., Any]) -> str:
-  while isinstance(factory, functools.partial):
-    factory = factory.func
-  return getattr(factory, '__name__', type(factory).__name__)
+  return f'what {importing.called(factory)} holds' if made else ''
 
 
 def read(factory: Callable[..., Any]) -> tuple[str, set[Path]]:
