@@ -70,7 +70,8 @@ ROOMS = ('report', 'data', 'contracts', 'commands', *OF_RUNNER)
 QUICK = ('-m', 'not faults and not slow')
 # Modules whose own tests have another name.
 NAMED_SO = dict(
-    passed='misuse', returned='checked', heads='batch_statistics',
+    passed='misuse', returned='checked', epochs='checked',
+    heads='batch_statistics',
     nnx_modules='nnx', encoder_files='encoder', pretrained='encoder',
     spnn='sums', sfa='sums', packing='sums', ckks='sums', encoding='cipher',
     keys='cipher', arrays='cipher', little='contracts', luck='contracts',

@@ -201,6 +201,17 @@ def test_accuracy_and_top_k_are_sklearns():
       np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+def test_samples_may_have_two_axes():
+  """As the words of sentences; each has its own weight."""
+  labels = np.array([[0, 2, 1], [3, 0, 2]])
+  logits = np.eye(4, dtype=np.float32)[labels]
+  weights = np.array([[1, 0, 1], [1, 2, 0]], np.float32)
+  logits[0, 2] = logits[1, 2] = [1, 0, 0, 0]  # Wrong; the second for nothing.
+  np.testing.assert_allclose(accuracy(logits, labels, weights), 4 / 5)
+  with pytest.raises(ValueError, match=r'one a sample, \(2, 3\); got \(2,\)'):
+    accuracy(logits, labels, weights[:, 0])
+
+
 def test_constant_logits_earn_nothing():
   labels, logits = np.eye(4, dtype=np.float32), np.zeros((4, 4), np.float32)
   assert accuracy(logits, labels) == 0.25
