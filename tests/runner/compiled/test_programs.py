@@ -1,8 +1,10 @@
 """Who waits for which programs, while they are compiled."""
+from concurrent.futures import Future
 import threading
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.devices import of_a_cpu
@@ -47,6 +49,26 @@ def begun(jobs):
   maker = Noting(stop)
   family = families.families([*jobs.values()])['none']
   return Programs(family, maker), maker.futures, stop
+
+
+@pytest.mark.parametrize('names', [('one', 'two'), ('one', ''), ('', '')])
+def test_programs_are_kept_once_all_have_names(begun, names):
+  programs, wrote = begun[0], []
+  programs._maker.kept = SimpleNamespace(write=lambda *what: (
+      wrote.append(what)
+  ))
+  futures = [Future() for _ in names]
+  made: Any = SimpleNamespace(
+      programs=dict(zip('ab', futures)), runs=np.ones(2), history=None, stride=3
+  )
+  for future, name in zip(futures, names):
+    assert not wrote
+    future.set_result((None, name))
+    programs._keep(made)
+  found = [(what[0], what[2]) for _, what in wrote]
+  assert found == ([(dict(a='one', b='two'), 3)] if all(names) else [])
+  programs._maker.kept = None  # Without a folder nothing is kept.
+  programs._keep(made)
 
 
 def test_a_request_to_stop_is_heard_while_a_job_waits(jobs, begun):

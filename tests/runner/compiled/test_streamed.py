@@ -21,6 +21,7 @@ from vfljax.runner.config import (
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import jobs, memory
+from vfljax.runner.experiment.setting import from_config
 from vfljax.types import Batch
 
 # What ranks two classes in training, and asks for nothing else.
@@ -195,6 +196,17 @@ def test_too_many_samples_are_streamed_by_themselves(monkeypatch):
   swept = Entry('plugvfl', (0.1,), grid=dict(drop=(0.1, 0.2)))
   grid = config(data=dict(stream=0), listed=(swept,))
   assert rounds(45_000, grid) == 0 and rounds(40_000, grid) > 0
+
+
+def test_a_device_begins_with_the_first_training_samples():
+  """A round of them, in each training's own order."""
+  job, *_ = jobs.jobs(from_config(config(), images()))
+  cells, host = streamed.place(job, dict(seed=np.arange(2)))
+  assert not np.array_equal(*host.rows)
+  held = cells['held'].splits
+  for i, rows in enumerate(host.rows):
+    for x, y in zip(held.train.features, host.samples.features):
+      np.testing.assert_array_equal(x[i], y[rows[:8]])
 
 
 def test_only_attacks_that_can_work_are_offered_instead():

@@ -266,9 +266,13 @@ def test_programs_are_not_kept_in_a_runs_folder_afterwards(
     left.clear()
   assert left
   left.clear()
+  longest = 'jax_persistent_cache_min_compile_time_secs'
   with device.restored():
-    pass
+    jax.config.update(longest, getattr(jax.config, longest) + 1)
   assert not left
+  with device.restored():
+    jax.config.update('jax_compilation_cache_dir', str(tmp_path))
+  assert left
 
 
 def settings():

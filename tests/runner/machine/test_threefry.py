@@ -35,6 +35,13 @@ def test_bits_are_those_of_jax():
     np.testing.assert_array_equal(one, other)
 
 
+def test_xla_may_not_write_the_rounds_into_what_reads_them():
+  """They stay a function of the program, which many draws call."""
+  words = [jnp.uint32(i) for i in range(4)]
+  text = jax.jit(threefry.bits).lower(*words).as_text()
+  assert text.count('@_words') == 2  # Called once, and written once.
+
+
 @pytest.mark.slow
 @of_a_cpu
 def test_a_draw_is_one_kernel_from_then_on():

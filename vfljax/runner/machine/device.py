@@ -26,9 +26,10 @@ _GUARDS = tuple(
     f'jax_transfer_guard_{way}'
     for way in ('host_to_device', 'device_to_device', 'device_to_host')
 )
+_FOLDER = 'jax_compilation_cache_dir'
 # What `set_up` changes and can be changed back.
 _SETTINGS = (
-    'jax_traceback_in_locations_limit', 'jax_compilation_cache_dir',
+    'jax_traceback_in_locations_limit', _FOLDER,
     'jax_persistent_cache_min_compile_time_secs',
     'jax_numpy_rank_promotion', 'jax_debug_key_reuse', *_GUARDS,
 )
@@ -155,8 +156,7 @@ def _put_back(before: dict[str, Any]) -> None:
     os.environ.pop(_LAPACK, None)
   else:
     os.environ[_LAPACK] = threads
-  moved = _SETTINGS[1]
-  again = before[moved] != getattr(jax.config, moved)
+  again = before[_FOLDER] != getattr(jax.config, _FOLDER)
   for name, value in before.items():
     jax.config.update(name, value)
   if again:
@@ -165,11 +165,11 @@ def _put_back(before: dict[str, Any]) -> None:
 
 def _keep_in(folder: str | None) -> None:
   """Keeps programs in a folder; `None`: where they were kept before."""
-  now = getattr(jax.config, 'jax_compilation_cache_dir', None)
+  now = getattr(jax.config, _FOLDER, None)
   before = _before.get(now, now)
   wanted = folder or before
   if wanted != now:
-    jax.config.update('jax_compilation_cache_dir', wanted)
+    jax.config.update(_FOLDER, wanted)
     compilation_cache.reset_cache()  # Else the first folder stays in use.
   if folder:
     _before[folder] = before
