@@ -209,6 +209,21 @@ def test_defenses_that_share_programs_go_on_sharing_them(monkeypatch):
   assert own['none'] is own['iso'] and own['none'].cells == before.cells // 2
 
 
+@of_a_cpu
+def test_what_just_fits_is_played_at_once(monkeypatch):
+  table = arguments.load_data(config('none').data)
+  found = jobs.jobs(run.checks.assembled(config('none', seeds=8), table))
+  monkeypatch.setattr(fitting, 'limit', lambda: 1000)
+  monkeypatch.setattr(compiling, 'Programs', lambda family, *_: SimpleNamespace(
+      memory=lambda: None, compiled=lambda job: fitting.played(family)
+  ))
+  for room, played in ((9, 8), (8, 8), (7, 4)):
+    monkeypatch.setattr(fitting, 'most', lambda *_, room=room: room)
+    compiler = compiling.Compiler(found, found)
+    family = families.families(found)['none']
+    assert compiler._fitting(family, found[0]) == played
+
+
 @pytest.mark.parametrize('cores, platform, want', [
     (1, 'cpu', 2), (2, 'cpu', 2), (6, 'cpu', 3), (64, 'cpu', 4),
     (2, 'gpu', 2), (12, 'gpu', 6), (16, 'gpu', 8), (224, 'tpu', 8),
