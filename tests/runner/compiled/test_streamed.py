@@ -246,6 +246,16 @@ def test_moments_are_read_a_block_at_a_time(whole):
   np.testing.assert_array_equal(seen.high, own.max(axis))
 
 
+@pytest.mark.parametrize('kind, unit', [
+    (np.uint8, 255), (np.float32, 1), (bool, 1),
+])
+def test_pixels_of_bytes_alone_are_fractions_of_255(kind, unit):
+  x = np.random.default_rng(0).integers(0, 2, (20, 3, 3, 1)).astype(kind)
+  found = streamed.scale_of(x, np.arange(20), 'standard')
+  assert found is not None
+  assert float(found.shift) == pytest.approx(x.mean() / unit)
+
+
 def test_a_mapped_cache_is_not_read_into_memory(tmp_path):
   """From the data cache to the setting a streamed table stays a map."""
   x, y = np.zeros((60, 28, 28), np.uint8), np.arange(60) % 10
