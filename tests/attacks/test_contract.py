@@ -273,6 +273,7 @@ def test_known_samples_without_labels_are_skipped_by_who_says_so(name):
 @pytest.mark.parametrize('changed', [
     dict(), dict(head=(), optimizer='sgd'), dict(tune=False, norm='batch'),
     dict(standardize=True), dict(bottom_rate=0.5, batch_size=2),
+    dict(bottom_rate=2.0),
 ])
 def test_attacks_with_one_name_for_their_rest_do_the_same(changed):
   bottoms = [nets.mlp(4)] * 2

@@ -54,6 +54,16 @@ def test_repeated_samples_are_not_called_exact():
   assert not found.exact and found.rank == 5
 
 
+@pytest.mark.parametrize('least, rank', [(5e-7, 2), (3e-6, 3)])
+def test_what_rounding_makes_is_no_rank(least, rank):
+  """As by NumPy: below the largest singular value's last bits, by the size."""
+  left, right = (np.linalg.qr(x)[0] for x in (sample(8, 3)[0], sample(5, 3)[0]))
+  x = ((left * [1, 0.1, least]) @ right.T).astype(np.float32)
+  assert np.linalg.matrix_rank(x) == rank
+  found = reconstruct(jnp.array(x), jnp.ones((5, 1)))
+  assert found.rank == rank
+
+
 def test_padding_neither_counts_nor_has_a_residue():
   x, d = sample(6, 20)
   valid = np.array([1, 1, 1, 1, 0, 0])
