@@ -2,7 +2,6 @@
 import errno
 import itertools
 import os
-from pathlib import Path
 import subprocess
 import sys
 import textwrap
@@ -51,19 +50,6 @@ def fill(folder, tally, saves, every):
     survives(folder / str(number), number, whole, saves)
     tally('full disks')
   return count
-
-
-def test_a_fault_comes_at_the_moment_that_was_asked_for(monkeypatch):
-  monkeypatch.setattr(disk, '_FAULT', ['*/b', '2', 'full'])
-  monkeypatch.setattr(disk, '_MOMENTS', itertools.count(1))
-  for file in ('a/a', 'a/b', 'a/a'):
-    disk.fault(Path(file))
-  with pytest.raises(OSError, match='a/b') as error:
-    disk.fault(Path('a/b'))
-  assert error.value.errno == errno.ENOSPC
-  disk.fault(Path('a/b'))
-  monkeypatch.setattr(disk, '_FAULT', [''])
-  disk.fault(Path('a/b'))
 
 
 @pytest.mark.faults
