@@ -69,7 +69,8 @@ def exists(paper: str, name: str) -> bool:
 
 def remark(paper: str, name: str) -> str:
   """' (3 seeds; again 71 of 116)': seeds, and how many values repeated."""
-  record = json.loads((HERE / paper / 'records' / f'{name}.json').read_text())
+  file = HERE / paper / 'records' / f'{name}.json'
+  record = json.loads(file.read_text('utf-8'))
   seeds = record.get('seeds') if isinstance(record, dict) else None
   count = len(seeds) if isinstance(seeds, list) else seeds
   parts = [counted(count, 'seed')] if count else []
@@ -82,7 +83,7 @@ def remark(paper: str, name: str) -> str:
 @functools.cache
 def verified() -> dict[str, dict[str, Any]]:
   """By file, the last result of running a record again (verified.json)."""
-  lines = json.loads((HERE / 'verified.json').read_text())
+  lines = json.loads((HERE / 'verified.json').read_text('utf-8'))
   return {line['record']: line for line in lines}
 
 

@@ -212,7 +212,7 @@ def verify(
     if code := _run(record, file.parent, seeds, folder, made, more):
       raise UserError(f'The run ended with exit code {code}.')
     if keep:
-      disk.write_text(keep.absolute(), made.read_text(), '--keep')
+      disk.write_text(keep.absolute(), made.read_text('utf-8'), '--keep')
     again = read(made)
     if told := changes.told(record, again):
       print(f'The config is not the one that was recorded: {told}.')
@@ -360,14 +360,14 @@ def noted(
 def processor() -> str:
   """The processor's name, if the system tells, and the number of cores."""
   file = Path('/proc/cpuinfo')
-  lines = file.read_text().splitlines() if file.exists() else []
+  lines = file.read_text('utf-8').splitlines() if file.exists() else []
   names = [x.split(':')[1].strip() for x in lines if x[:10] == 'model name']
   return f'{os.cpu_count()} x {names[0] if names else platform.machine()}'
 
 
 def add(file: Path, line: dict[str, Any]) -> None:
   """Adds an entry to a file with a JSON list, one line for each entry."""
-  lines = json.loads(file.read_text()) if file.exists() else []
+  lines = json.loads(file.read_text('utf-8')) if file.exists() else []
   text = ',\n'.join(json.dumps(x) for x in (*lines, line))
   disk.write_text(file.absolute(), f'[\n{text}\n]\n', '--out')
 

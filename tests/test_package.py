@@ -79,7 +79,7 @@ def of_each(names):
 
 @functools.cache
 def tree_of(name):
-  return ast.parse(FILES[name].read_text())
+  return ast.parse(FILES[name].read_text('utf-8'))
 
 
 def test_names_are_imported_when_they_are_asked_for_and_change_no_jax_setting():
@@ -217,6 +217,8 @@ DANGEROUS = {
     'multiprocessing', 'pickle', 'ray', 'requests', 'shelve', 'socket',
     'subprocess', 'urllib', 'urllib3',
 }
+# What Windows lacks.
+UNIX = {'curses', 'fcntl', 'grp', 'pty', 'pwd', 'resource', 'termios', 'tty'}
 # What may import one of them, and does so when it is asked to.
 ASKED = {
     'vfljax.commands.ray_engine': {'ray'},
@@ -238,6 +240,7 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
   assert roots == ASKED.get(name, set())
   at_once = {n.split('.')[0] for n in imports(name, inside=False)}
   assert not roots & at_once
+  assert not UNIX & at_once
   for node in nodes(tree_of(name)):
     if isinstance(node, ast.Call):
       called = getattr(node.func, 'id', getattr(node.func, 'attr', ''))
@@ -249,6 +252,24 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
       assert name in BY_NAME
 
 
+WORDS = {'read_text': 1, 'write_text': 2}  # An encoding is the last of so many.
+
+
+@of_each([*FILES, *sorted(PACKAGE.parent.glob('experiments/**/*.py'))])
+def test_text_is_in_the_encoding_that_is_named(name):
+  """Windows has another one of its own."""
+  tree = tree_of(name) if name in FILES else ast.parse(name.read_text('utf-8'))
+  for node in nodes(tree):
+    if isinstance(node, ast.Call):
+      called = getattr(node.func, 'id', getattr(node.func, 'attr', ''))
+      given = node.args[hasattr(node.func, 'id'):]
+      text = len(given) < WORDS.get(called, 0)
+      if called == 'open':  # Archives open what they have, others bytes.
+        text = not given or ast.unparse(given[0]) in ("'r'", "'w'", "'a'")
+      said = 'encoding' in {word.arg for word in node.keywords}
+      assert said or not text, f'line {node.lineno}'
+
+
 # Their parameters are options of a network or of a file, which people set by
 # name, as text.
 LONG = {'lenet5', 'csv', 'parties'}
@@ -257,7 +278,7 @@ LONG = {'lenet5', 'csv', 'parties'}
 @of_each(FILES)
 def test_files_and_functions_fit_on_a_page_or_few(name):
   """300 lines a file, 60 a function with all in it, 8 parameters."""
-  assert len(FILES[name].read_text().splitlines()) <= 300
+  assert len(FILES[name].read_text('utf-8').splitlines()) <= 300
   for node in nodes(tree_of(name)):
     if isinstance(node, ast.FunctionDef):
       lines = node.end_lineno - node.lineno + 1

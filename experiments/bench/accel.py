@@ -98,7 +98,7 @@ def worse(now: dict[str, Any], before: dict[str, Any]) -> str:
 def opened(path: pathlib.Path) -> dict[str, Any]:
   """The record in a file, or a new one."""
   if path.exists():
-    return json.loads(path.read_text())
+    return json.loads(path.read_text('utf-8'))
   return dict(
       what='compiled, not run: counts of programs, no times of them',
       jax=jax.__version__, batch=accel_programs.BATCH,
@@ -114,7 +114,7 @@ def keep(record: dict[str, Any], path: pathlib.Path) -> None:
       for k, v in sorted(record['programs'].items())
   ]
   text = json.dumps(head, indent=1)[:-2] + ',\n "programs": {\n'
-  path.write_text(text + ',\n'.join(lines) + '\n }\n}\n')
+  path.write_text(text + ',\n'.join(lines) + '\n }\n}\n', 'utf-8')
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ def names() -> list[str]:
   found = []
   for paper in PAPERS:
     for path in sorted((ROOT / 'experiments' / paper).glob('*.py')):
-      if '\ndef get_config' in path.read_text():
+      if '\ndef get_config' in path.read_text('utf-8'):
         file = str(path.relative_to(ROOT))
         own = getattr(_module(file), 'VARIANTS', ())
         found += [f'{file}:{variant}' for variant in own] or [file]
@@ -167,7 +167,7 @@ def _begun(out: str, commits: dict[str, str]) -> dict[str, dict[str, Any]]:
   """What an earlier start of the command has measured at these commits."""
   if not out or not os.path.exists(out):
     return {}
-  record = json.loads(pathlib.Path(out).read_text())
+  record = json.loads(pathlib.Path(out).read_text('utf-8'))
   return record['configs'] if record['commits'] == commits else {}
 
 

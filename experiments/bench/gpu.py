@@ -235,7 +235,7 @@ class Record:
     self.path = path
     self.all: dict[str, Any] = {}
     if path.exists():
-      self.all = json.loads(path.read_text())
+      self.all = json.loads(path.read_text('utf-8'))
     self.all |= records.begin() | dict(
         kind=jax.local_devices()[0].device_kind, versions=records.versions(),
         flags=os.environ.get('XLA_FLAGS', ''),
@@ -253,7 +253,7 @@ class Record:
     }
     print(f'{key:48} {found}', flush=True)
     self.all['measured'][key] = found
-    self.path.write_text(json.dumps(self.all, indent=1) + '\n')
+    self.path.write_text(json.dumps(self.all, indent=1) + '\n', 'utf-8')
 
 
 def compiled(job: Job) -> tuple[Any, float, str]:

@@ -152,7 +152,7 @@ def main() -> None:
   place = Path(args.out) if args.out else None
   found: dict[str, Any] = {}
   if args.only and place and place.exists():
-    found = json.loads(place.read_text())
+    found = json.loads(place.read_text('utf-8'))
   found |= records.begin() | dict(batch=BATCH)
   for name in ROUNDS:
     if args.only in ('', name):

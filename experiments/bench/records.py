@@ -23,7 +23,7 @@ def begin() -> dict[str, Any]:
 def machine() -> dict[str, Any]:
   """The processor, and the units that decide which scheme wins."""
   info = pathlib.Path('/proc/cpuinfo')
-  text = info.read_text() if info.exists() else ''
+  text = info.read_text('utf-8') if info.exists() else ''
   lines = [x for x in text.splitlines() if x.startswith('model name')]
   flags = ('avx512f', 'avx512dq', 'avx512_vnni', 'avx_vnni', 'amx_int8')
   return {
@@ -84,4 +84,4 @@ def write(
   if out:
     place = pathlib.Path(out)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text + '\n')
+    place.write_text(text + '\n', 'utf-8')

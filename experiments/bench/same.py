@@ -76,7 +76,7 @@ def run(case: Case, tree: Tree) -> Outcome:
   if tree.kept:
     results = tree.kept / f'{case.name}.jsonl'
     call = results.with_suffix('.flags')
-    if results.exists() and call.exists() and call.read_text() == asked:
+    if results.exists() and call.exists() and call.read_text('utf-8') == asked:
       return Outcome(results.read_bytes().decode(), '', 0)
   began = time.monotonic()
   with tempfile.TemporaryDirectory() as work:
@@ -87,7 +87,7 @@ def run(case: Case, tree: Tree) -> Outcome:
   if tree.kept and text:
     tree.kept.mkdir(parents=True, exist_ok=True)
     results.write_bytes(text.encode())
-    call.write_text(asked)
+    call.write_text(asked, 'utf-8')
   return Outcome(text, error, time.monotonic() - began)
 
 

@@ -79,7 +79,7 @@ def held() -> dict[str, float]:
 
 def _status(name: str) -> int:
   """A number of /proc/self/status: KiB, or a count."""
-  lines = pathlib.Path('/proc/self/status').read_text().splitlines()
+  lines = pathlib.Path('/proc/self/status').read_text('utf-8').splitlines()
   return int(dict(x.split(':', 1) for x in lines)[name].split()[0])
 
 

@@ -54,7 +54,7 @@ def once(
     wall = time.perf_counter() - began
     found[start] = dict(seconds=round(wall, 2), cpu=round(_cpu() - spent, 2))
     if start != 'finished':
-      timings = json.loads((work / 'timings.json').read_text())
+      timings = json.loads((work / 'timings.json').read_text('utf-8'))
       for key in ('compile_seconds', 'run_seconds'):
         found[start][key] = round(sum(t[key] for t in timings), 2)
   return found

@@ -214,7 +214,7 @@ def main() -> None:
     results = {m: measure(m, fields[m], args.turns) for m in names}
     print(json.dumps(dict(ranking=dispatch.ranking('cpu'), models=results)))
     return
-  old = args.out.read_text() if args.out and args.out.exists() else '{}'
+  old = args.out.read_text('utf-8') if args.out and args.out.exists() else '{}'
   record: dict[str, Any] = dict(
       date=datetime.date.today().isoformat(), machine=records.machine(),
       versions=records.versions(), batch=BATCH, steps_an_epoch=STEPS,

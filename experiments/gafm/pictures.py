@@ -125,7 +125,7 @@ def gradients(file: Path) -> Path:
 
 def ratios(files: list[Path]) -> Path:
   """Charts Figure 7's ratios, a group of bars for each file."""
-  figure = bars([json.loads(file.read_text()) for file in files])
+  figure = bars([json.loads(file.read_text('utf-8')) for file in files])
   return _write(figure, files[0].with_name('ratios.png'))
 
 

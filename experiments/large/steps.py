@@ -100,9 +100,9 @@ def main() -> None:
   print(f'{speed:.1f} rows a second, {compiled:.1f} s to compile')
   if args.out:
     place = Path(args.out)
-    known = json.loads(place.read_text()) if place.exists() else {}
+    known = json.loads(place.read_text('utf-8')) if place.exists() else {}
     known[args.experiment] = row
-    place.write_text(json.dumps(known, indent=1) + '\n')
+    place.write_text(json.dumps(known, indent=1) + '\n', 'utf-8')
 
 
 if __name__ == '__main__':

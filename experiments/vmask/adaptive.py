@@ -216,12 +216,13 @@ def main(argv: Sequence[str] | None = None) -> None:
       if args.parts and made == args.parts:
         return
       row = measure(seed, which, data, test, args.epochs, args.draws, last)
-      place(mode, seed).write_text(json.dumps(row))
+      place(mode, seed).write_text(json.dumps(row), 'utf-8')
       made += 1
   found = {}
   for mode in modes:
     found[mode] = by_seed([
-        json.loads(place(mode, seed).read_text()) for seed in range(args.seeds)
+        json.loads(place(mode, seed).read_text('utf-8'))
+        for seed in range(args.seeds)
     ])
     for row, values in found[mode].items():
       print(f'{mode} {row}: {study.mean_std(np.asarray(values["best"]))}')

@@ -39,7 +39,8 @@ def record(name: str) -> dict[str, Any]:
 
 def bench(name: str) -> dict[str, Any]:
   """experiments/bench/NAME.json."""
-  return json.loads((evidence.HERE / 'bench' / f'{name}.json').read_text())
+  file = evidence.HERE / 'bench' / f'{name}.json'
+  return json.loads(file.read_text('utf-8'))
 
 
 def percent(values: Sequence) -> list[float]:

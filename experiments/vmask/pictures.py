@@ -163,7 +163,7 @@ def main(argv: list[str] | None = None) -> None:
     model, path = args.source
     figure = tsne(*gathered(args.what, model, path, args.dataset))
   else:
-    record = json.loads(Path(args.source[0]).read_text())
+    record = json.loads(Path(args.source[0]).read_text('utf-8'))
     draw = dict(curves=curves, norms=norms, layers=hidden_layers)
     figure = draw[args.what](record)
   figure.tight_layout()

@@ -141,7 +141,7 @@ def main(argv: list[str] | None = None) -> None:
         f' s an epoch, {ratio:5.2f}x; paper {paper} s, {theirs:.2f}x',
     )
   if args.masked:
-    print(Path(args.masked).read_text())
+    print(Path(args.masked).read_text('utf-8'))
   studies.write(
       args.out, begun, (), None, dict(cores=os.cpu_count(), rows=rows)
   )

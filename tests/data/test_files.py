@@ -165,3 +165,11 @@ def test_a_value_is_shown_in_few_letters():
   assert files.brief('abc') == "'abc'"
   assert len(files.brief('a' * 999)) < 70
   assert files.brief(10**6000) == 'a huge int'
+
+
+def test_a_long_path_has_short_names_on_windows(monkeypatch):
+  long = 'folder\\' * 40 + 'my.csv'
+  with pytest.raises(FileNotFoundError, match='can have the name'):
+    files.at(long)
+  monkeypatch.setattr(os, 'sep', '\\')
+  assert str(files.at(long)) == long

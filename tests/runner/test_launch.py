@@ -1,4 +1,5 @@
 """The command line: what it refuses, and what it writes."""
+import errno
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import launch
 import vfljax
 from tests.command_line import ROOT, TINY, main, read
+from vfljax.runner import main as of_launch
 
 
 @pytest.fixture(autouse=True)
@@ -485,3 +487,15 @@ def test_python_m_is_the_same_command(tmp_path):
 def test_it_says_which_version_it_is(capsys):
   assert launch.main(['launch.py', '--version']) == 0
   assert capsys.readouterr().out == f'vfljax {vfljax.__version__}\n'
+
+
+@pytest.mark.parametrize('system', ['win32', 'linux'])
+def test_windows_has_its_own_word_for_a_closed_pipe(system, monkeypatch):
+  odd = OSError(errno.EINVAL, 'Invalid argument')
+  monkeypatch.setattr(os, 'dup2', lambda *_: None)
+  monkeypatch.setattr(sys, 'platform', system)
+  if system == 'win32':
+    assert of_launch._unread(odd, ['vfljax', '--list'], None) == 0
+    return
+  with pytest.raises(OSError, match='Invalid argument'):
+    of_launch._unread(odd, ['vfljax', '--list'], None)

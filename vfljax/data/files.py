@@ -79,7 +79,7 @@ def at(path: str) -> pathlib.Path:
   Raises:
     FileNotFoundError: if there is no such user, or no file can have that name.
   """
-  parts = os.fsencode(path).split(b'/')
+  parts = os.fsencode(path.replace(os.sep, '/')).split(b'/')
   if '\0' in path or max(map(len, parts)) > 255 or len(path) > 4000:
     raise FileNotFoundError(f'No file can have the name {brief(path)}.')
   try:

@@ -2,6 +2,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vfljax.data import files
 from vfljax.data.table import counted, listing
 from vfljax.report.reading import Results
 from vfljax.runner.workdir import recording
@@ -43,7 +44,7 @@ def facts(
 def _samples(about: Mapping[str, Any], config: Mapping[str, Any]) -> str:
   data = config.get('data', {})
   name = str(data.get('name', ''))
-  file = str(data.get('path', '')).rpartition('/')[2]
+  file = files.bare(str(data.get('path', '')))
   rows, held = about.get('rows', 0), about.get('test_rows', 0)
   size = f'{rows - held} rows and {held} of its test set' if held else (
       counted(rows, 'row') if rows else ''

@@ -11,7 +11,7 @@ from vfljax.report.text import markdown, markup as escape
 
 def page(title: str, body: Iterable[str]) -> str:
   """A whole HTML page, which loads no other file."""
-  css = Path(__file__).with_name('report.css').read_text()
+  css = Path(__file__).with_name('report.css').read_text('utf-8')
   body = _with_contents(list(body))
   return '\n'.join([
       '<!doctype html>', '<html lang="en">', '<head>',

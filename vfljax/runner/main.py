@@ -141,7 +141,10 @@ def _unread(error: OSError, argv: list[str], stop: stopping.Stop | None) -> int:
     OSError: `error`, if it is another one.
   """
   full = error.errno == errno.ENOSPC and not error.filename
-  if not full and not isinstance(error, BrokenPipeError):
+  # Windows calls a pipe without a reader an invalid argument.
+  odd = error.errno == errno.EINVAL and not error.filename
+  gone = isinstance(error, BrokenPipeError) or odd and sys.platform == 'win32'
+  if not full and not gone:
     raise error
   os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
   place = stop.place if stop is not None else ''

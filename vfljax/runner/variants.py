@@ -7,6 +7,7 @@ A file with variants names all of them in `VARIANTS`, a tuple of text; its
 the colon). None is the default, since a wrong guess would run for hours.
 """
 from collections.abc import Sequence
+import os
 
 from vfljax.runner.errors import UserError
 
@@ -28,6 +29,10 @@ def choose(variant: str, known: Sequence[str]) -> str:
 
 
 def split(path: str) -> tuple[str, str]:
-  """('vnn.py', 'vhnn,nuswide10') of 'vnn.py:vhnn,nuswide10'."""
-  file, _, variant = path.partition(':')
-  return file, variant
+  """('vnn.py', 'vhnn,nuswide10') of 'vnn.py:vhnn,nuswide10'.
+
+  On Windows the colon of a drive, as in 'C:\\my.py', is part of the file.
+  """
+  drive, rest = os.path.splitdrive(path)
+  file, _, variant = rest.partition(':')
+  return drive + file, variant

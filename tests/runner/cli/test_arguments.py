@@ -1,4 +1,5 @@
 """Where a config file may lie, and where its results go by default."""
+import ntpath
 import os
 from pathlib import Path
 
@@ -242,3 +243,23 @@ def test_a_warning_keeps_the_options_that_are_typed(tmp_path, capsys):
   assert len(arguments.load_data(config).labels) == 2
   said = capsys.readouterr().err
   assert "--config.data.options='drop=id;encoding=cp1250'" in said
+
+
+def test_a_drives_colon_is_no_variants(tmp_path, monkeypatch):
+  """As of 'C:\\my.py:large' on Windows; recommend's own config lies there."""
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(os.path, 'splitdrive', ntpath.splitdrive)
+  Path('C:my.py').write_text(
+      'from vfljax.runner.config import Config\n'
+      'def get_config(variant="small"):\n'
+      '  return Config(experiment=variant)\n', 'utf-8'
+  )
+  for variant, experiment in (('', 'small'), (':large', 'large')):
+    found = arguments.parse(['vfljax', f'--config=C:my.py{variant}'])
+    assert found.config.experiment == experiment
+    assert found.workdir.endswith(f'my{variant.replace(":", "-")}')
+
+
+def test_the_results_of_a_config_in_the_root_are_below_out(monkeypatch):
+  monkeypatch.setattr(arguments, '_config_file', lambda _: (Path('/my.py'), ''))
+  assert arguments._default_workdir(None) == str(Path('out/my'))

@@ -156,3 +156,9 @@ def test_a_command_has_the_name_that_it_was_called_by(
   monkeypatch.setattr(sys, 'argv', [called, '--help'])
   about.write(tmp_path, Config(), TABLE, ['vfljax', '--config=q.py'])
   assert about.read(tmp_path)['command'] == said
+
+
+def test_no_head_says_in_which_folders_files_were():
+  data = dict(name='csv', path='mine/bank.csv;theirs/telecom.csv')
+  said = dict(head.facts({}, dict(data=data), [], []))
+  assert said == dict(samples='csv (bank.csv;telecom.csv)')

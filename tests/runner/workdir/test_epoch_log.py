@@ -240,3 +240,20 @@ def test_a_disk_that_is_full_only_at_the_end_is_the_work_directorys(
   log = EpochLog(tmp_path, tensorboard=True)
   with pytest.raises(UserError, match=f'Cannot write to {tmp_path}'):
     log.close()
+
+
+def test_lines_end_alike_on_windows(tmp_path, monkeypatch):
+  """There text gets other ends of lines, unless its writer says which."""
+  plain = Path.open
+
+  def opened(path, mode='r', **how):
+    if 'b' not in mode and how.get('newline') is None:
+      how['newline'] = '\r\n'
+    return plain(path, mode, **how)
+
+  monkeypatch.setattr(Path, 'open', opened)
+  with EpochLog(tmp_path) as log:
+    log.begin(JOB, history(2), 2)
+    log.add(JOB, history(), 2, EPOCHS)
+  content = (tmp_path / 'epochs/iso@1.jsonl').read_bytes()
+  assert content.count(b'\n') == 2 and b'\r' not in content

@@ -263,3 +263,11 @@ def test_curves_that_are_damaged_are_left_out_with_a_word(tmp_path, capsys):
   (owner, _), = store.read_curves(tmp_path)
   assert owner['defense'] == 'iso'
   assert 'none.npz is not what was written' in capsys.readouterr().err
+
+
+def test_no_file_is_called_like_a_device_of_windows():
+  for unit, name in {
+      'aux': '%61ux', 'Nul': '%4Eul', 'com1.5': '%63om1.5',
+      'auxiliary': 'auxiliary', 'con/1': 'con@1', '.a': '%2Ea',
+  }.items():
+    assert parts.file_name(unit) == name

@@ -3,6 +3,8 @@ import json
 import math
 import os
 from pathlib import Path
+import sys
+from types import SimpleNamespace
 
 import jax
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from vfljax.report import reading
 from vfljax.runner.errors import UserError
 from vfljax.runner.workdir import overwriting, recording, store
+from vfljax.runner.workdir import record as of_jobs
 from tests import fake_results
 
 ARGV = [
@@ -201,3 +204,31 @@ def test_a_folder_that_cannot_be_written_is_refused_before_all_is_trained(
   monkeypatch.setattr(os, 'access', lambda place, how: place != tmp_path)
   with pytest.raises(UserError, match='nothing can be written into'):
     overwriting.check(str(tmp_path / 'r.json'), ARGV)
+
+
+def test_a_command_of_windows_is_repeated_anywhere(monkeypatch):
+  """A config's file may be on another drive than we are."""
+  monkeypatch.setattr(os, 'sep', '\\')
+  typed = ['launch.py', '--config=experiments\\quickstart.py']
+  said = 'python launch.py --config=experiments/quickstart.py'
+  assert recording.command(typed) == said
+
+  def relpath(path):
+    raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+  monkeypatch.setattr(os.path, 'relpath', relpath)
+  assert overwriting._asked('python launch.py --config=a/../my.py') == {
+      f'config={Path.cwd() / "my.py"}'
+  }
+
+
+@pytest.mark.parametrize('system, peak', [
+    ('linux', 7 << 10), ('darwin', 7), ('win32', None),
+])
+def test_the_memory_of_this_process_is_in_bytes(system, peak, monkeypatch):
+  said = SimpleNamespace(
+      RUSAGE_SELF=0, getrusage=lambda who: SimpleNamespace(ru_maxrss=7)
+  )
+  monkeypatch.setitem(sys.modules, 'resource', said if peak else None)
+  monkeypatch.setattr(sys, 'platform', system)
+  assert of_jobs.peak_memory() == peak

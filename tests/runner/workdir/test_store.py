@@ -1,4 +1,6 @@
 """The work directory: results in order, kills, resumption and refusals."""
+import errno
+import fcntl
 import json
 import multiprocessing
 import os
@@ -245,3 +247,66 @@ def test_what_was_the_same_elsewhere_is_taken_over(tmp_path):
   third = store.open_workdir(tmp_path / 'c', CONFIG, UNITS)
   third.adopt(other.path, 'none')
   assert not third.done('none')
+
+
+def test_windows_stores_files_and_opens_no_folders(tmp_path, monkeypatch):
+  """It stores only what is open for writing."""
+  opened, stored, files = os.open, os.fsync, []
+
+  def open_(path, *how):
+    if Path(path).is_dir():
+      raise PermissionError(errno.EACCES, 'Permission denied', str(path))
+    return opened(path, *how)
+
+  def fsync(number):
+    if fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+      raise OSError(errno.EBADF, 'Bad file descriptor')
+    files.append(stored(number))
+
+  monkeypatch.setattr(os, 'open', open_)
+  monkeypatch.setattr(os, 'fsync', fsync)
+  monkeypatch.setattr(sys, 'platform', 'win32')
+  disk.write_text(tmp_path / 'a.txt', 'a')
+  disk.sync(tmp_path / 'a.txt')
+  assert len(files) == 2 and (tmp_path / 'a.txt').read_bytes() == b'a'
+
+
+@pytest.mark.parametrize('system, busy', [
+    ('win32', 2), ('win32', 99), ('linux', 1),
+])
+def test_windows_lets_nobody_replace_what_is_read(
+    system, busy, tmp_path, monkeypatch
+):
+  named, tried = os.replace, []
+
+  def replace(old, new):
+    tried.append(new)
+    if len(tried) <= busy:
+      raise PermissionError(
+          errno.EACCES, 'Access is denied', str(old), None, str(new)
+      )
+    named(old, new)
+
+  monkeypatch.setattr(os, 'replace', replace)
+  monkeypatch.setattr(disk, '_PAUSES', (0.0,) * 5)
+  monkeypatch.setattr(sys, 'platform', system)
+  file = tmp_path / 'a.txt'
+  if busy == 2:
+    disk.write_text(file, 'a')
+    assert file.read_bytes() == b'a' and len(tried) == 3
+    return
+  then = 'a.txt\\).\nClose the' if busy > 2 else 'tmp\\).\nMake room'
+  with pytest.raises(UserError, match=then):
+    disk.write_text(file, 'a')
+  assert len(tried) == (6 if busy > 2 else 1)
+
+
+@pytest.mark.parametrize('system', ['win32', 'darwin', 'linux'])
+def test_names_that_differ_in_case_alone(system, tmp_path, monkeypatch):
+  monkeypatch.setattr(sys, 'platform', system)
+  units = ['none', 'Mine/1', 'mine/1']
+  if system == 'linux':
+    assert store.open_workdir(tmp_path, CONFIG, units).units == tuple(units)
+    return
+  with pytest.raises(UserError, match='of Mine/1 and mine/1 would have one'):
+    store.open_workdir(tmp_path, CONFIG, units)

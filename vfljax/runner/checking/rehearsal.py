@@ -239,7 +239,7 @@ def memory() -> float:
     return math.inf
   text = ''
   with contextlib.suppress(OSError):  # Not there, or not for us to read.
-    text = Path('/sys/fs/cgroup/memory.max').read_text().strip()
+    text = Path('/sys/fs/cgroup/memory.max').read_text('ascii').strip()
   return min(known, int(text)) if text.isdigit() else known
 
 

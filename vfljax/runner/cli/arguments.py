@@ -3,10 +3,11 @@ import os
 from pathlib import Path
 import re
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import flags
 from ml_collections import config_flags
+from ml_collections.config_flags.config_flags import ConfigFileFlagParser
 
 from vfljax import check
 from vfljax.runner import variants
@@ -99,6 +100,21 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
     raise UserError(blaming.said(error)) from None
 
 
+class _Path(str):
+  """A config's path; splitting takes off its variant, and no drive."""
+
+  def split(self, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+    file, variant = variants.split(self)
+    return [file, variant] if len(file) < len(self) else [file]
+
+
+class _Parser(ConfigFileFlagParser):
+  """Reads 'C:\\my.py:variant', too, in which a drive's colon is the first."""
+
+  def parse(self, path: str) -> Any:
+    return super().parse(_Path(path))
+
+
 def _define(argv: list[str]) -> flags.FlagValues:
   found = flags.FlagValues()
   config_flags.DEFINE_config_file(
@@ -107,6 +123,7 @@ def _define(argv: list[str]) -> flags.FlagValues:
       '--config.train.epochs=50.',
       flag_values=found, sys_argv=argv,
   )
+  found['config'].parser = _Parser('config')
   flags.DEFINE_string(
       'workdir', '', 'Where results go; by default out/<folder of the config>/'
       '<its name>-<its variant>.',
@@ -229,7 +246,8 @@ def _default_workdir(found: flags.FlagValues) -> str:
   """out/<folder and name of the config file>-<variant>, below where we are."""
   file, variant = _config_file(found)
   file, here = file.resolve().with_suffix(''), Path.cwd()
-  parts = (file.relative_to(here) if here in file.parents else file).parts
+  # A path that has a root or a drive would not be below 'out'.
+  parts = file.relative_to(here if here in file.parents else file.anchor).parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]
   # Characters that are special to a shell or a file system become '-'.

@@ -116,7 +116,7 @@ def _machine() -> list[str]:
   """The processor's model and features, for which code is compiled."""
   found = [platform.machine(), platform.processor()]
   try:
-    lines = Path('/proc/cpuinfo').read_text().splitlines()
+    lines = Path('/proc/cpuinfo').read_text('utf-8', 'replace').splitlines()
   except OSError:
     return found
   told = 'model name', 'flags', 'Features'

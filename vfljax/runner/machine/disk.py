@@ -21,6 +21,7 @@ from pathlib import Path
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 
 import filelock
@@ -33,6 +34,7 @@ DAMAGED = 'damaged'  # The folder for files that cannot be used.
 _LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 _FAULT = os.environ.get('VFLJAX_FAULT', '').rsplit(':', 2)
 _MOMENTS = itertools.count(1)
+_PAUSES = 0.05, 0.15, 0.3, 0.5, 1.0  # Seconds between attempts.
 
 
 @contextlib.contextmanager
@@ -112,11 +114,26 @@ def replace(file: Path, content: str | bytes) -> None:
       f.flush()
       os.fsync(f.fileno())
     fault(file)
-    os.replace(unfinished, file)
+    move(unfinished, file)
   finally:
     unfinished.unlink(missing_ok=True)
   fault(file)
   sync(file.parent)
+
+
+def move(old: Path, new: Path) -> None:
+  """Gives a file or folder another name, at which no folder may be.
+
+  Windows refuses that while anybody reads it, as a virus scanner does for a
+  moment.
+  """
+  for seconds in _PAUSES if sys.platform == 'win32' else ():
+    try:
+      os.replace(old, new)
+      return
+    except PermissionError:
+      time.sleep(seconds)
+  os.replace(old, new)
 
 
 def renew(file: Path, content: str) -> None:
@@ -174,8 +191,14 @@ def remove(place: Path) -> None:
 
 
 def sync(path: Path) -> None:
-  """Makes the disk store what was written to a file or directory (fsync)."""
-  descriptor = os.open(path, os.O_RDONLY)
+  """Makes the disk store what was written to a file or directory (fsync).
+
+  Windows opens no directories, and stores only what is open for writing.
+  """
+  windows = sys.platform == 'win32'
+  if windows and path.is_dir():
+    return
+  descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
   try:
     os.fsync(descriptor)
   finally:
@@ -225,9 +248,12 @@ def writing(path: Path, flag: str = '--workdir') -> Iterator[None]:
           f'Cannot write to {path}: {where} is a file, not a folder.\n'
           f'Move it, or choose another {flag}.'
       ) from e
+    then = 'Make room or make it writable'
+    if e.filename2 and sys.platform == 'win32':  # It could not get its name.
+      where, then = e.filename2, 'Close the program that has it open'
     raise UserError(
         f'Cannot write to {path}: {e.strerror or e} ({where}).\n'
-        f'Make room or make it writable, or choose another {flag}.'
+        f'{then}, or choose another {flag}.'
     ) from e
 
 

@@ -13,7 +13,6 @@ import hashlib
 import itertools
 import json
 import math
-import os
 from pathlib import Path
 import re
 from typing import Any, NamedTuple
@@ -74,12 +73,12 @@ def save(folder: Path, step: int, tree: Any) -> None:
     _write(unfinished.absolute() / _LEAVES, taken.arrays)
     disk.fault(final)
     content = dict(leaves=taken.described, files=_digests(unfinished))
-    (unfinished / _DIGESTS).write_text(json.dumps(content, indent=1))
+    (unfinished / _DIGESTS).write_text(json.dumps(content, indent=1), 'utf-8')
     for place in [unfinished / _DIGESTS, unfinished]:
       disk.sync(place)
     disk.fault(final)
     disk.remove(final)
-    os.rename(unfinished, final)
+    disk.move(unfinished, final)
   finally:
     disk.remove(unfinished)
   disk.sync(folder)
@@ -249,7 +248,7 @@ def _digest(file: Path) -> str:
 def _check(place: Path, wanted: list[str]) -> None:
   """Raises `Damaged` unless all files are whole and describe these leaves."""
   try:
-    content = json.loads((place / _DIGESTS).read_text())
+    content = json.loads((place / _DIGESTS).read_text('utf-8'))
     leaves, files = list(content['leaves']), dict(content['files'])
     # Read one by one: a folder that cannot be listed may have all its files.
     broken = [name for name in files if _digest(place / name) != files[name]]

@@ -35,7 +35,8 @@ class Lines:
 
   def add(self, who: Mapping, points: Sequence[Point]) -> None:
     # No fsync: lost lines are written again at the next start.
-    with self._file(who).open('a', encoding='utf-8') as end:
+    # The end of a line is that of `renew`, also on Windows.
+    with self._file(who).open('a', encoding='utf-8', newline='\n') as end:
       end.write(_text(who, points))
 
   def close(self) -> None:

@@ -63,7 +63,7 @@ def _asked(line: str) -> set[str]:
   """
   words = [w.lstrip('-') for w in shlex.split(line)]
   return {
-      f'config={os.path.relpath(w.removeprefix("config="))}'
+      f'config={os.path.abspath(w.removeprefix("config="))}'
       if w.startswith('config=') else w for w in words
       if w.startswith(('config', 'JAX_')) and not w.startswith('config.seeds=')
   }

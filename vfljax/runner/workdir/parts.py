@@ -15,6 +15,7 @@ import io
 import json
 import math
 from pathlib import Path
+import re
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -29,6 +30,8 @@ FIELDS = (
 _NUMBERS = ('strength', 'seed', 'value')
 _TEXTS = tuple(name for name in FIELDS if name not in _NUMBERS)
 _BLANK = 64 * '0'
+# On Windows these are devices, also with a suffix: 'aux.json'.
+_DEVICES = re.compile(r'(con|prn|aux|nul|com\d|lpt\d)(\.|$)', re.IGNORECASE)
 _STRICT: dict[str, Any] = dict(ensure_ascii=False, allow_nan=False)
 _LINE = json.JSONEncoder(**_STRICT)  # json.dumps would make one for each line.
 
@@ -183,7 +186,9 @@ def file_name(unit: str) -> str:
   name = quote(unit, safe=' /,+=').replace('/', '@')
   # Dots are fine in '0.1', but not in '..' or in a name of unfinished files.
   name = name.replace('.tmp', '%2Etmp')
-  return '%2E' + name[1:] if name.startswith('.') else name
+  if name.startswith('.') or _DEVICES.match(name):
+    name = f'%{ord(name[0]):02X}{name[1:]}'
+  return name
 
 
 def plain(x: Any) -> Any:

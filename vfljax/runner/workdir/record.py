@@ -1,5 +1,5 @@
 """Turns a job's arrays into the rows, curves and timings that are saved."""
-import resource
+import sys
 from typing import Any
 
 import jax
@@ -154,8 +154,17 @@ def _watched(history) -> dict:
   return history['watch'] or {}
 
 
-def peak_memory() -> int:
-  """Peak memory in bytes: the device's if it reports it, else the process's."""
+def peak_memory() -> int | None:
+  """Peak memory in bytes: the device's if it reports it, else the process's.
+
+  `None` if neither is known, as on Windows.
+  """
   stats = jax.local_devices()[0].memory_stats() or {}
-  usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-  return int(stats.get('peak_bytes_in_use', usage))
+  if 'peak_bytes_in_use' in stats:
+    return int(stats['peak_bytes_in_use'])
+  try:
+    import resource
+  except ImportError:  # Windows has none.
+    return None
+  unit = 1 if sys.platform == 'darwin' else 1024  # A Mac counts in bytes.
+  return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -154,6 +154,8 @@ def command(argv: Sequence[str]) -> str:
       continue
     if flag.endswith('data.path'):
       value = files.bare(value)
+    if flag.endswith('-config'):
+      value = value.replace(os.sep, '/')  # It is repeated on any system.
     kept.append(shlex.quote(f'{flag}{equals}{value}'))
   return ' '.join(kept)
 

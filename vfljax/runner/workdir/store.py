@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import checkpoints, collecting, identity, mending
 from vfljax.runner.workdir import parts, reading
@@ -219,6 +220,8 @@ def open_share(
   """
   if '' in units or len(set(units)) < len(units):
     raise ValueError(f'Units need unique, non-empty names; got {list(units)}')
+  if sys.platform in ('win32', 'darwin'):
+    _refuse_alike(units)
   work = Workdir(Path(path).absolute(), tuple(units), share)
   broken = identity.check(work.path, config, complete)
   identity.check_units(work.path, work.units)
@@ -230,6 +233,22 @@ def open_share(
     if share.first:
       collecting.collect(work.path, work.units, work.share.count)
   return work
+
+
+def _refuse_alike(units: Sequence[str]) -> None:
+  """Refuses names that only differ in case: there their files are one.
+
+  Raises:
+    UserError: for the first two.
+  """
+  known: dict[str, str] = {}
+  for unit in units:
+    first = known.setdefault(unit.casefold(), unit)
+    if first != unit:
+      raise UserError(
+          f'The files of {first} and {unit} would have one name on this '
+          'system, which sees no case: give one of them another label.'
+      )
 
 
 def read_curves(
