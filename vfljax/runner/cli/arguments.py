@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from absl import flags
 from ml_collections import config_flags
-from ml_collections.config_flags.config_flags import ConfigFileFlagParser
 
 from vfljax import check
 from vfljax.runner import variants
@@ -108,13 +107,6 @@ class _Path(str):
     return [file, variant] if len(file) < len(self) else [file]
 
 
-class _Parser(ConfigFileFlagParser):
-  """Reads 'C:\\my.py:variant', too, in which a drive's colon is the first."""
-
-  def parse(self, path: str) -> Any:
-    return super().parse(_Path(path))
-
-
 def _define(argv: list[str]) -> flags.FlagValues:
   found = flags.FlagValues()
   config_flags.DEFINE_config_file(
@@ -123,7 +115,9 @@ def _define(argv: list[str]) -> flags.FlagValues:
       '--config.train.epochs=50.',
       flag_values=found, sys_argv=argv,
   )
-  found['config'].parser = _Parser('config')
+  parser = found['config'].parser
+  parse: Any = parser.parse
+  parser.parse = lambda argument: parse(_Path(argument))
   flags.DEFINE_string(
       'workdir', '', 'Where results go; by default out/<folder of the config>/'
       '<its name>-<its variant>.',
