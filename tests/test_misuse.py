@@ -28,6 +28,7 @@ NONE = none()
 NET = nets.mlp(2)
 VFL = algorithms.vhnn([NET] * 2, NET)
 TXS = (optax.sgd(0.1),) * 2
+PLAN = train.Plan(VFL, NONE, TXS, 2, 6)
 ONES = np.ones(6, np.float32)
 X = np.ones((6, 3), np.float32)
 Y = np.eye(2, dtype=np.float32)[[0, 1] * 3]
@@ -72,6 +73,10 @@ def fit(labels=Y, vfl=VFL, txs=TXS, **options):
   ))
 
 
+def go_on(run, **options):
+  train.advance(PLAN._replace(**options), run, batch(), 0, 1)
+
+
 def adding(*widths):
   net = algorithms.vhnn([nets.mlp(n) for n in widths], nets.mlp(2), 'sum')
   return lambda: jax.eval_shape(lambda: begun(net))
@@ -103,6 +108,9 @@ MISUSES = {
     ),
     'an optimizer without its rate': (
         lambda: play(txs=(optax.sgd,) * 2), 'such as optax.adam'
+    ),
+    'a state of another optimizer': (
+        lambda: play(txs=(optax.adam(0.1),) * 2), 'state is that of another op'
     ),
     'a number for a key': (
         lambda: train.fit(0, VFL, NONE, TXS, batch(), epochs=1, batch_size=6),
@@ -272,6 +280,35 @@ MISUSES = {
             rows(2, batch()), 1, 1
         ), 'batch_size must be between 1 and the 4 training samples, got 6'
     ),
+    'a checkpoint without its structure': (
+        lambda: go_on(dict(key=KEY, best=())), 'must be a Run.* got a dict'
+    ),
+    'a run with its history': (
+        lambda: go_on((train.Run(KEY, (), (), ()), {})), 'Run.* got a tuple'
+    ),
+    'the end of a state': (
+        lambda: train.finish(jax.eval_shape(begun)), 'Run.* got a State'
+    ),
+    'a plan after its run': (
+        lambda: train.advance(PLAN.txs, PLAN, batch(), 0, 1),  # pyright: ignore
+        'plan must be a Plan.* got a tuple'
+    ),
+    'a state without its structure': (
+        lambda: go_on(train.Run(KEY, dict(parties=()), (), ())),
+        'state must be a State.* got a dict'
+    ),
+    'a best that was not there at the start': (
+        lambda: go_on(train.Run(KEY, (), (), ()), best='auc'),
+        "best='auc', and the run was started without"
+    ),
+    'a best that is not wanted any more': (
+        lambda: go_on(train.Run(KEY, (), (), train.Best(ONES[0], 0, ()))),
+        "best='', and the run was started with a best"
+    ),
+    'nobody who watches': (lambda: fit(watch=None), 'watch .*; got None'),
+    'a score for a validation': (
+        lambda: fit(validate=0.5), 'validate must be a function; got a float'
+    ),
     'a best that nobody measures': (
         lambda: fit(best='-auc', validate=lambda key, state: dict(loss=ONES[0])
                     ), "best='-auc' must name .* returns loss"
@@ -302,6 +339,15 @@ MISUSES = {
     'one strength': (lambda: swept(1, 0.5), r'such as \[0.5\]'),
     'a strength that is none': (
         lambda: swept(1, [(0.5, 1), (np.nan, 0)]), 'strengths are numbers'
+    ),
+    'words for strengths': (
+        lambda: swept(1, ['0.5']), r"rows of as many .* got \['0.5'\]"
+    ),
+    'rows of strengths of two lengths': (
+        lambda: swept(1, [(1, 2), (3,)]), 'rows of as many numbers each'
+    ),
+    'strengths by name': (
+        lambda: swept(1, [dict(power=1)]), 'strengths are numbers'
     ),
     'a strength that would be infinite': (
         lambda: swept(1, [1, 1e39]), 'strengths are numbers of float32'

@@ -1,9 +1,11 @@
 """Samples that make no sense are refused before anything is trained on them."""
 import jax
+from jax.experimental.sparse import BCOO
 import numpy as np
 import optax
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from vfljax import algorithms, nets, samples, stream, sweep, train
 from vfljax.defense import none
@@ -154,6 +156,28 @@ def test_features_are_arrays_of_numbers(odd):
   data = batch()._replace(features=(batch().features[0], odd))
   with pytest.raises(ValueError, match='features of party 1'):
     samples.check(data)
+
+
+@pytest.mark.parametrize('sparse', [
+    scipy.sparse.csr_matrix,
+    lambda x: BCOO((x[:1, 0], np.int32([[0, 0]])), shape=x.shape),
+], ids=['scipy', 'jax'])
+def test_sparse_features_are_told_what_to_become(sparse):
+  """JAX's are pytrees, whose numbers were taken for a sample each."""
+  data = batch()
+  own = data.features[0], sparse(data.features[1])
+  with pytest.raises(ValueError, match='party 1 .* which todense.. makes one'):
+    samples.check(data._replace(features=own))
+
+
+def test_a_party_without_columns_is_none():
+  """It would send its bias; next to other arrays an empty one is fine."""
+  data, empty = batch(), np.zeros((ROWS, 0), 'float32')
+  own = dict(numbers=empty, words=data.features[1])
+  samples.check(data._replace(features=(data.features[0], own)))
+  for odd in empty, dict(numbers=empty):
+    with pytest.raises(ValueError, match='of party 1 have no columns'):
+      samples.check(data._replace(features=(data.features[0], odd)))
 
 
 def test_what_fits_passes():

@@ -175,3 +175,13 @@ def test_samples_without_a_label_are_no_padding():
       lambda features: jax.tree.map(lambda x: x + 1, features),
   )
   assert history['watch']['a'].sum() == 30 and history['watch']['b'].sum() == 10
+
+
+def test_streaming_is_no_part_of_a_program():
+  """JAX told of an array that is traced, and not what to do."""
+  x, labels = np.ones((16, 3), 'float32'), np.eye(2, dtype='float32')
+  data = Batch((x, x), labels[[0, 1] * 8])  # pyright: ignore
+  with pytest.raises(ValueError, match='outside of jit.* train.fit can be'):
+    jax.eval_shape(lambda key: stream.fit(key, plan(), data, 1), KEY)
+  with pytest.raises(ValueError, match='outside of jit'):
+    jax.eval_shape(lambda data: stream.fit(KEY, plan(), data, 1), data)

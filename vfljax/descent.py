@@ -77,8 +77,8 @@ def moves_of(
   """What the optimizer adds to the parameters, and its next state.
 
   Raises:
-    ValueError: if it needs more than gradients and weights, or a weight is no
-      float.
+    ValueError: if it needs more than gradients and weights, or another state,
+      or a weight is no float.
   """
   gradients = jax.tree.map(_uphill, gradients)
   try:
@@ -87,6 +87,11 @@ def moves_of(
   except jax.errors.JAXTypeError:
     raise
   except (AttributeError, TypeError) as error:
+    if _is_anothers(tx, opt, params):
+      raise ValueError(
+          "The optimizer's state is that of another optimizer. For a new one "
+          'make a new state, tx.init(params) as PartyState.opt.'
+      ) from error
     raise ValueError(_why_not(gradients, error)) from error
 
 
@@ -109,6 +114,14 @@ def _no_float(path: tuple[Any, ...]) -> str:
 def _uphill(gradient: Array) -> Array:
   """JAX's gradient of a complex weight is the conjugate of the way up."""
   return gradient.conj() if jnp.iscomplexobj(gradient) else gradient
+
+
+def _is_anothers(
+    tx: optax.GradientTransformation, opt: Any, params: Params
+) -> bool:
+  """Whether an optimizer would not have made the state that it was given."""
+  made = jax.eval_shape(tx.init, params)
+  return jax.tree.structure(made) != jax.tree.structure(opt)
 
 
 def _why_not(gradients: Any, error: Exception) -> str:

@@ -110,6 +110,31 @@ class Run(NamedTuple):
   best: Any
 
 
+def check_run(run: Any, plan: Plan | None) -> None:
+  """Raises ValueError unless it is a `Run`, and one that `plan` has started.
+
+  A checkpoint that was restored without its structure is a dict. And a best
+  epoch that a plan keeps no more would stay what `finish` returns.
+  """
+  if plan is not None and not isinstance(plan, Plan):
+    raise ValueError(
+        f'plan must be a Plan, and comes before the run; got '
+        f'{number.kind(plan)}.'
+    )
+  if not isinstance(run, Run):
+    raise ValueError(
+        'run must be a Run, which `start` makes and `advance` returns before '
+        f'the history; got {number.kind(run)}. A checkpoint is restored as one '
+        'with its structure, jax.eval_shape(lambda: start(key, plan, data)).'
+    )
+  if plan is not None and bool(plan.best) != bool(run.best):
+    raise ValueError(
+        f'The plan has best={plan.best!r}, and the run was started '
+        f'{"with" if run.best else "without"} a best: go on with the plan that '
+        'it was started with, or start anew.'
+    )
+
+
 def check(plan: Plan, samples: int) -> None:
   """Raises ValueError if `plan` cannot train on so many samples."""
   number.count('epochs', plan.epochs)
@@ -117,6 +142,13 @@ def check(plan: Plan, samples: int) -> None:
   number.count('every', plan.every)
   number.count('patience', plan.patience, 0)
   adversaries.check(plan.adversary)
+  for name in ('watch', 'digest', 'validate'):
+    own = getattr(plan, name)
+    if not callable(own) and (own is not None or name != 'validate'):
+      raise ValueError(
+          f'{name} must be a function; got {number.kind(own)}. Leave it out '
+          'for none.'
+      )
   if not 1 <= plan.batch_size <= samples:
     raise ValueError(
         f'batch_size must be between 1 and the {samples} training samples, got '

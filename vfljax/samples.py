@@ -6,6 +6,7 @@ nothing under `jit`. Numbers are checked only where that is cheap, see
 """
 from collections.abc import Iterator
 import contextlib
+import math
 from typing import Any
 
 import jax
@@ -29,7 +30,8 @@ def check(data: Batch, what: str = '') -> None:
 
   Raises:
     ValueError: if it is no `Batch`, labels are no [n, classes] floats, a
-      party's features are no arrays of numbers, or numbers of rows differ.
+      party's features are no arrays of numbers or have no columns, or numbers
+      of rows differ.
   """
   what = what and f'{what} '
   if not (hasattr(data, 'features') and hasattr(data, 'labels')):
@@ -57,8 +59,10 @@ def check(data: Batch, what: str = '') -> None:
         f'{labels.dtype}: labels.astype(jnp.float32) makes them so.'
     )
   for k, own in enumerate(data.features):
-    for x in jax.tree.leaves(own):
-      name = f'{what}features of party {k}'
+    name = f'{what}features of party {k}'
+    # JAX's sparse arrays are pytrees, of numbers that are no samples' rows.
+    parts = jax.tree.leaves(own, is_leaf=lambda x: hasattr(x, 'todense'))
+    for x in parts:
       _check_array(name, x)
       if not x.ndim or x.shape[0] != labels.shape[0]:
         rows = f'{x.shape[0]} rows' if x.ndim else 'no rows'
@@ -66,6 +70,11 @@ def check(data: Batch, what: str = '') -> None:
             f'The {name} have {rows}, the {what}labels {labels.shape[0]}: row '
             'i must be the same sample at every party.'
         )
+    if parts and not any(math.prod(x.shape[1:]) for x in parts):
+      raise ValueError(
+          f'The {name} have no columns. Leave that party out; an active party '
+          'with labels only has None as its features and its bottom network.'
+      )
 
 
 def check_numbers(
@@ -191,9 +200,10 @@ def _check_array(name: str, x: Any) -> None:
   if not numeric or not hasattr(x, 'ndim') or not _is_jaxs(x):
     named = type(x) is np.ndarray or isinstance(x, jax.Array)
     is_a = f'of {dtype}' if named else f'a {type(x).__name__}'
+    sparse = ', which todense() makes one' if hasattr(x, 'todense') else ''
     raise ValueError(
         f'The {name} must be arrays of numbers, of NumPy or JAX; one is '
-        f'{is_a}.'
+        f'{is_a}{sparse}.'
     )
 
 

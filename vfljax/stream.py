@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 import numpy as np
 
@@ -51,8 +52,13 @@ def fit(
 
   Raises:
     ValueError: for a plan that cannot be streamed (`check`), numbers out of
-      range, or samples that `train.start` refuses.
+      range, or samples that `train.start` refuses; inside a trace.
   """
+  if any(isinstance(x, Tracer) for x in jax.tree.leaves((key, data))):
+    raise ValueError(
+        'stream.fit copies samples between programs, so it cannot be part of '
+        'one: call it outside of jit, vmap and the like. train.fit can be.'
+    )
   samples.check(data)
   samples.check_numbers(data)
   check(plan, len(data.labels), chunk)

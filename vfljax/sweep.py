@@ -166,6 +166,12 @@ def _check_mesh(devices: tuple) -> None:
 
 
 def _check(count: int, strengths: Numbers, data: Any) -> None:
+  traced = isinstance(strengths, Tracer)
+  if not traced and not _are_numbers(strengths):
+    raise ValueError(
+        'strengths are numbers of float32, or rows of as many numbers each; '
+        f'got {strengths}.'
+    )
   if not np.ndim(strengths):
     raise ValueError(f'strengths are a list, such as [{strengths}].')
   if count < 1 or not len(strengths):
@@ -173,12 +179,19 @@ def _check(count: int, strengths: Numbers, data: Any) -> None:
         'A sweep needs a seed and a strength, or more; got '
         f'{count} seeds and {len(strengths)} strengths.'
     )
-  traced = isinstance(strengths, Tracer)
-  if not traced and _lost(np.asarray(strengths, np.float64)).any():
-    raise ValueError(f'strengths are numbers of float32; got {strengths}.')
   if isinstance(data, Batch):
     samples.check(data)
     samples.check_numbers(data)
+
+
+def _are_numbers(strengths: Numbers) -> bool:
+  """Whether they are numbers of float32, alone or in rows of one length."""
+  try:
+    found = np.asarray(strengths)
+  except ValueError:  # Rows of several lengths.
+    return False
+  numeric = found.dtype.kind not in 'OUSMmc'  # Objects, words, times.
+  return numeric and not _lost(found.astype(np.float64)).any()
 
 
 def _lost(values: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from vfljax.epochs import (
     Epoch, Take, close, epoch_of, indexed, play_batch, play_epoch,
     play_prepared, taking, zeros_of,
 )
-from vfljax.plan import Best, Options, Plan, Run, check
+from vfljax.plan import Best, Options, Plan, Run, check, check_run
 from vfljax.types import VFL, Array, Batch, Key, State, Transforms
 
 __all__ = [
@@ -136,8 +136,11 @@ def advance(
 
   Raises:
     ValueError: if `epochs` is not an integer >= 1, or `first`, untraced, not a
-      whole number >= 0; if no round has that many samples (`remainder`).
+      whole number >= 0; if no round has that many samples (`remainder`); if
+      `run` is no `Run`, or was started with a best and `plan` keeps none, or
+      the other way round.
   """
+  check_run(run, plan)
   if plan.remainder == 'drop':  # Without a full batch no round is played.
     check(plan, len(data.labels))
   checks.whole('advance: first', first, 0)
@@ -172,7 +175,11 @@ def finish(run: Run) -> State:
   """The trained federation: with `Plan.best` the best epoch's, else the last's.
 
   Also the last epoch's if every validation score was NaN.
+
+  Raises:
+    ValueError: if `run` is no `Run`.
   """
+  check_run(run, None)
   if not run.best:
     return run.state
   with samples.guarded(run):

@@ -133,6 +133,9 @@ class Held:
     lambda function, scale: closed(function, dict(scale=scale)),
     lambda function, scale: closed(function, [scale]),
     lambda function, scale: Held(function, scale).mine,
+    lambda function, scale: lambda use=function, own=scale: use(own),
+    lambda function, scale: lambda *, use=function, own=scale: use(own),
+    lambda function, scale: jax.jit(lambda use=function, own=scale: use(own)),
 ])
 def test_values_that_a_function_was_made_with_count(kit, monkeypatch, make):
   """Its file is the same, as where a loop tries some in one folder."""

@@ -31,6 +31,15 @@ def file_of(value: Any) -> Path | None:
   return file if file.is_file() else None
 
 
+def binds(function: Any) -> bool:
+  """Whether a lambda, or a function in another, has an argument's default.
+
+  As in `lambda power, step=step: ...`, which a loop may make with other steps.
+  """
+  inner = '<' in getattr(getattr(function, '__code__', ''), 'co_qualname', '')
+  return inner and bool(function.__defaults__ or function.__kwdefaults__)
+
+
 def array_of(value: Any) -> np.ndarray | None:
   """The numbers of an array, a scalar of NumPy's or a data frame."""
   if not hasattr(type(value), '__array__'):

@@ -61,12 +61,13 @@ def holding(factory: Callable[..., Any]) -> str:
   """What they call the values that a function in a file was made with.
 
   '' if it has none that its file does not say: it is neither a partial, a
-  closure nor a method of an object, which a program may make anew with another
-  value.
+  closure nor a method of an object, and binds nothing by a default. A program
+  may make each of them anew with another value.
   """
   under = inspect.unwrap(factory)  # As of `jit`, which has no closure.
   made = isinstance(factory, (functools.partial, types.MethodType)) or any(
-      getattr(each, '__closure__', None) for each in (factory, under)
+      getattr(each, '__closure__', None) or kinds.binds(each)
+      for each in (factory, under)
   )
   return f'what {importing.called(factory)} holds' if made else ''
 
@@ -236,6 +237,8 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
     # What it was made with. A library may write into the rest of its own.
     rest = () if importing.is_own(str(file)) else (dict, list, set)
     yield from (x for x in held if not isinstance(x, rest))
+    if not rest:
+      yield from filter(None, (function.__defaults__, function.__kwdefaults__))
     table = getattr(function, 'registry', None)
     if isinstance(table, types.MappingProxyType):
       yield table  # Of `singledispatch`: a function for each type.
