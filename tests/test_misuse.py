@@ -21,7 +21,7 @@ from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import chain, none
 from vfljax.defenses import fedpass
-from vfljax.types import Batch, Net
+from vfljax.types import Batch, Net, State
 
 KEY = jax.random.key(0)
 NONE = none()
@@ -204,7 +204,15 @@ MISUSES = {
     'a weight of the active party that is a whole number': (
         lambda: fit(vfl=VFL._replace(bottoms=(
             Net(lambda key, x: jnp.ones((3, 2), int), lambda w, x: x @ w), NET
-        ))), r"weight \['bottom'\] is no float"
+        ))), r"weight \[0\]\['bottom'\] is no float"
+    ),
+    'a weight that is a whole number and is not trained': (
+        lambda: fit(
+            vfl=bottom(
+                lambda w, x: x[:, w['columns']],
+                lambda key, x: dict(columns=jnp.arange(2))
+            ), txs=(optax.sgd(0.1), optax.set_to_zero()),
+        ), r"\[1\]\['bottom'\]\['columns'\] is no float"
     ),
     'a training pass without statistics': (
         lambda: fit(vfl=VFL._replace(bottoms=(NET, NET._replace(
@@ -276,7 +284,8 @@ MISUSES = {
     'every second half': (lambda: fit(every=0.5), 'every must be'),
     'an epoch without a round': (
         lambda: train.advance(
-            train.Plan(VFL, NONE, TXS, 2, 6), train.Run(KEY, 0, (), ()),
+            train.Plan(VFL, NONE, TXS, 2, 6),
+            train.Run(KEY, State((), (), ()), (), ()),
             rows(2, batch()), 1, 1
         ), 'batch_size must be between 1 and the 4 training samples, got 6'
     ),
@@ -295,7 +304,7 @@ MISUSES = {
     ),
     'a state without its structure': (
         lambda: go_on(train.Run(KEY, dict(parties=()), (), ())),
-        'state must be a State.* got a dict'
+        'run.state must be a State; got a dict. A checkpoint is restored as'
     ),
     'a best that was not there at the start': (
         lambda: go_on(train.Run(KEY, (), (), ()), best='auc'),

@@ -158,15 +158,15 @@ def test_features_are_arrays_of_numbers(odd):
     samples.check(data)
 
 
-@pytest.mark.parametrize('sparse', [
-    scipy.sparse.csr_matrix,
-    lambda x: BCOO((x[:1, 0], np.int32([[0, 0]])), shape=x.shape),
+@pytest.mark.parametrize('sparse, how', [
+    (scipy.sparse.csr_matrix, 'toarray'),  # todense() makes an np.matrix.
+    (lambda x: BCOO((x[:1, 0], np.int32([[0, 0]])), shape=x.shape), 'todense'),
 ], ids=['scipy', 'jax'])
-def test_sparse_features_are_told_what_to_become(sparse):
+def test_sparse_features_are_told_what_to_become(sparse, how):
   """JAX's are pytrees, whose numbers were taken for a sample each."""
   data = batch()
   own = data.features[0], sparse(data.features[1])
-  with pytest.raises(ValueError, match='party 1 .* which todense.. makes one'):
+  with pytest.raises(ValueError, match=f'party 1 .* which {how}.. makes one'):
     samples.check(data._replace(features=own))
 
 

@@ -243,7 +243,8 @@ class Recipe(Generic[P, T]):
     """
     module = inspect.getmodule(importing.behind(self.factory))
     own = None if self.is_baseline else inspect.getdoc(module)
-    return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]
+    plain = inspect.getdoc(importing.behind(self.factory))
+    return (own or plain or '').partition('\n')[0]
 
 
 def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
@@ -295,6 +296,5 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
 
 
 def recipe_of(factory: Callable[..., Any]) -> Recipe:
-  """The recipe of a registered factory; by default of an attack on a `ROUND`.
-  """
+  """A registered factory's recipe; by default of an attack on a `ROUND`."""
   return factory if isinstance(factory, Recipe) else Recipe(factory)

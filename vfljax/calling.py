@@ -91,7 +91,9 @@ def own_words(keys: bool = False) -> Iterator[None]:
   except UserError as error:
     raise Refused(wording.in_python(str(error), keys)) from None
   except PermissionError as error:
-    raise Refused(str(denied(error))) from None
+    if not error.filename:  # Of something else than a file.
+      raise
+    raise Refused(str(denied(error))) from error
 
 
 @contextlib.contextmanager

@@ -140,17 +140,16 @@ def widths(name: str, value: Any) -> None:
 
 
 def facts(who: str, found: Any) -> None:
-  """Raises ValueError unless `who`'s facts are numbers by names of their own.
-
-  A number may be known by its shape alone.
-  """
+  """Raises ValueError unless facts are numbers by names of their own."""
   if not isinstance(found, dict):
     raise Misfit(
         f'{who}: facts must return a dict of numbers by their names, as '
         f'dict(kept=...); it returned {kind(found)}.'
     )
   for fact, x in found.items():
-    number = isinstance(x, (int, float)) or hasattr(x, 'dtype')
+    number = isinstance(x, (int, float)) or hasattr(x, 'dtype') and any(
+        jnp.issubdtype(x.dtype, kind) for kind in (np.bool_, *_REAL)
+    )
     if not (number and isinstance(fact, str)) or fact in _MEASURED:
       raise Misfit(
           f'{who}: facts are numbers by names of their own, as own_number, and '

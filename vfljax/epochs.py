@@ -7,7 +7,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import ahead, check, fusing, passed, protocol, shards, target
+from vfljax import ahead, check, fusing, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
@@ -188,7 +188,6 @@ def play_batch(
     The next state and {'loss': scalar, 'watch': what `Plan.watch` returns}.
   """
   k_round, k_watch = jax.random.split(key)
-  passed.state(state)
   evil = state.adversary
   state, played = play_prepared(k_round, plan, state, truth, prepared)
   # A scan would say so, too, but not whose state has changed.

@@ -55,7 +55,7 @@ def init(
   passive = zip(bottoms[1:], slots.passive)
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
   params += [dict(bottom=b, defense=d) for b, d in passive]
-  check_weights(params[0])  # Others' are found by their own optimizers.
+  check_weights(params)
   states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
   own = pick(batch.features, adversary.parties)
   return State(states, slots.state, adversary.init(k_adversary, own))

@@ -200,7 +200,8 @@ def _check_array(name: str, x: Any) -> None:
   if not numeric or not hasattr(x, 'ndim') or not _is_jaxs(x):
     named = type(x) is np.ndarray or isinstance(x, jax.Array)
     is_a = f'of {dtype}' if named else f'a {type(x).__name__}'
-    sparse = ', which todense() makes one' if hasattr(x, 'todense') else ''
+    dense = next((d for d in ('toarray', 'todense') if hasattr(x, d)), '')
+    sparse = f', which {dense}() makes one' if dense else ''
     raise ValueError(
         f'The {name} must be arrays of numbers, of NumPy or JAX; one is '
         f'{is_a}{sparse}.'

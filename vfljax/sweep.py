@@ -188,10 +188,11 @@ def _are_numbers(strengths: Numbers) -> bool:
   """Whether they are numbers of float32, alone or in rows of one length."""
   try:
     found = np.asarray(strengths)
-  except ValueError:  # Rows of several lengths.
+    if found.dtype.kind in 'USMmc':  # Words, times, complex numbers.
+      return False
+    return not _lost(found.astype(np.float64)).any()
+  except (TypeError, ValueError):  # Rows of several lengths, or no numbers.
     return False
-  numeric = found.dtype.kind not in 'OUSMmc'  # Objects, words, times.
-  return numeric and not _lost(found.astype(np.float64)).any()
 
 
 def _lost(values: np.ndarray) -> np.ndarray:

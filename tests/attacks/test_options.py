@@ -6,6 +6,7 @@ leaves the program, what the attack wants, or what it is told, as they were.
 from collections import namedtuple
 import contextlib
 import functools
+import inspect
 import re
 import sys
 
@@ -278,4 +279,10 @@ def test_a_factory_without_a_name_has_that_of_what_is_behind(made, called):
   """As a partial and an object, whose variables are not the recipe's."""
   found = recipe_of(made)
   assert (found.__name__, found.group, found.factory) == (called, called, made)
-  assert 'functools' not in found.summary
+
+
+def test_a_partial_is_described_by_what_is_behind(monkeypatch):
+  """Where its module has no docstring, and not in functools' words."""
+  monkeypatch.setattr(inspect, 'getmodule', lambda of: None)
+  made = functools.partial(Scoring(), power=2.0)
+  assert recipe_of(made).summary == 'Scores by a sum.'

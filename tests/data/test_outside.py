@@ -152,7 +152,7 @@ def test_errors_of_its_loader_name_its_line(
     (lambda t: dict(features=t.features.tolist()),
      'toy.txt: features must be a NumPy array; got a list: type features=np.'),
     (lambda t: dict(labels=t.labels.tolist()), 'np.asarray.labels, np.int32'),
-    (lambda t: dict(classes=2), 'classes must be a tuple.*; got 2'),
+    (lambda t: dict(classes=2), 'classes must be a tuple.*; got an int.$'),
     (lambda t: dict(features=t.features.astype(float)), 'type features.astype'),
     # Its index may be the rows' old order, by which labels would be taken.
     (lambda t: dict(labels=pd.Series(t.labels, range(1, 1 + len(t.labels)))),
@@ -160,7 +160,8 @@ def test_errors_of_its_loader_name_its_line(
     (lambda t: dict(labels=np.ma.masked_less(t.labels, 1)),
      'labels must have no mask'),
     (lambda t: dict(test=pd.Series(t.labels > 0)), 'must be bool.*got Series'),
-    (lambda t: dict(groups=np.array(t.groups)), 'groups must be a tuple'),
+    (lambda t: dict(groups=np.array(t.groups)),
+     r'groups must be .*: type groups=tuple\(groups\).$'),
     (lambda t: dict(classes=tuple(np.unique(t.labels))),
      r'classes must be texts.*classes=tuple\(map\(str, classes\)\)'),
     (lambda t: dict(names=tuple(range(len(t.names)))), 'names must be texts'),

@@ -153,8 +153,11 @@ def _check_kinds(table: Table) -> None:
   for name in ('names', 'classes', 'groups'):
     value = getattr(table, name)
     if not isinstance(value, Sequence):  # An array has no truth value.
+      from vfljax import check as checks
+      how = f': type {name}=tuple({name})' if hasattr(value, '__iter__') else ''
       raise ValueError(
-          f'{name} must be a tuple, see vfljax.data.Table; got {value!r}.'
+          f'{name} must be a tuple, see vfljax.data.Table; got '
+          f'{checks.kind(value)}{how}.'
       )
     if name != 'groups' and not all(isinstance(x, str) for x in value):
       raise ValueError(

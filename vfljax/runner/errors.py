@@ -29,7 +29,7 @@ class Refused(UserError, ValueError):
 def denied(error: PermissionError) -> UserError:
   """The error for a place of another user, which we may not read or write."""
   return UserError(
-      f'Permission denied: {error.filename or error}.\nAsk its owner for it, '
+      f'Permission denied: {error.filename}.\nAsk its owner for it, '
       'or name another place.'
   )
 

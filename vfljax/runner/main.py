@@ -103,10 +103,10 @@ def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   except KeyboardInterrupt:
     print(stopping.last_words(), file=sys.stderr)
     return stopping.CODE
-  except PermissionError as error:  # It may be of any file that was named.
-    print(f'error: {denied(error)}', file=sys.stderr)
-    return 2
   except OSError as error:
+    if isinstance(error, PermissionError) and error.filename:
+      print(f'error: {denied(error)}', file=sys.stderr)
+      return 2
     return _unread(error, argv, stop)
 
 

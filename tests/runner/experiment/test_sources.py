@@ -15,7 +15,7 @@ from vfljax import attack, attacks, defenses, nets
 from vfljax.defense import Method
 from vfljax.defenses import iso
 from vfljax.runner.config import Entry
-from vfljax.runner.experiment import imported, sources
+from vfljax.runner.experiment import imported, sources, typed
 
 FILES = {
     'kit/__init__.py': 'import second\n',
@@ -147,6 +147,20 @@ def test_values_that_a_function_was_made_with_count(kit, monkeypatch, make):
   (what,) = (k for k in one if one[k] != other[k])
   assert what in ('what mine holds', 'what <lambda> holds')
   assert what not in digests(monkeypatch)
+
+
+def test_defaults_that_a_file_says_are_covered_by_its_digest():
+  """Also those of a cache, which changes with each call."""
+  def read():
+    return typed.read(functools.partial(remembering, 2.0))
+
+  before = read()
+  remembering(2.0)
+  assert read() == before and remembering.__defaults__ == ({2.0: 2.0},)
+
+
+def remembering(scale, seen={}):  # noqa: B006
+  return seen.setdefault(scale, scale)
 
 
 def test_a_notebooks_function_brings_the_files_that_it_uses(kit, monkeypatch):

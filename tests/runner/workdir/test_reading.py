@@ -49,6 +49,19 @@ def test_a_timing_that_no_run_writes_is_named(work, change, said):
     store.read_timings(work)
 
 
+@pytest.mark.parametrize('deep', [200, 100_000])
+def test_what_is_too_deep_to_be_read_is_damage(work, deep):
+  for name, read in (
+      ('results.jsonl', store.read_results),
+      ('timings.json', store.read_timings),
+  ):
+    before = (work / name).read_text()
+    (work / name).write_text('[' * deep + ']' * deep)
+    with pytest.raises(UserError, match=f'{name} is damaged: '):
+      read(work)
+    (work / name).write_text(before)
+
+
 def test_a_line_of_timings_that_is_no_json_is_named(work):
   file = work / 'timings.json'
   file.write_text(file.read_text()[:-3] + ',\n')
@@ -83,6 +96,13 @@ def test_what_is_anothers_is_not_called_damaged(work, monkeypatch):
     (dict(variants=3), 'variants is 3, not a list'),
     (dict(defenses=3), 'defenses is 3, not text'),
     (dict(attack=dict(when=['max'])), "attack.when is ['max'], not text"),
+    (dict(listed=[3]), 'listed has 3, not an object'),
+    (dict(listed=[{}]), 'an entry of listed lacks defense and strengths'),
+    (dict(listed=[dict(defense='iso', strengths=3)]),
+     'listed.strengths is 3, not a list'),
+    (dict(listed_attacks=['iso', 3]), 'listed_attacks has 3, not text'),
+    (dict(variants=[[]]), 'variants has [], not an object'),
+    (dict(sources=3), 'sources is 3, not an object'),
 ])
 def test_a_field_edited_beyond_use_counts_as_its_copy(tmp_path, change, said):
   saved = json.loads(json.dumps(dataclasses.asdict(Config())))

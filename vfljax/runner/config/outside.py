@@ -83,7 +83,7 @@ def check() -> None:
           f'{family}.REGISTRY[{name!r}] is {_kind(entry)}, which cannot run: '
           f'make it\n{family}.REGISTRY[{name!r}] = {how}.'
       )
-  if not is_ours(defenses.REGISTRY['none']):
+  if not is_ours(defenses.REGISTRY.get('none')):
     raise UserError(
         "defenses.REGISTRY['none'] is the undefended federation, with which "
         'all others are compared: give yours another name.'

@@ -13,6 +13,7 @@ from vfljax.attack import (
 )
 from vfljax.check import Misfit
 from vfljax.leakage import AttackName
+from vfljax.returned import is_real
 from vfljax.runner.config import (
     AttackConfig, Config, Variant, options, outside, ranges,
 )
@@ -95,7 +96,7 @@ def scored(
         f'returned {check.kind(found)}.'
     )
   for name, x in found.items():
-    number = isinstance(x, (int, float)) or hasattr(x, 'dtype')
+    number = isinstance(x, (int, float)) or is_real(x)
     if not (isinstance(name, str) and number) or jnp.shape(x):
       what = f'of the shape {jnp.shape(x)}' if number else check.kind(x)
       raise Misfit(

@@ -7,11 +7,12 @@ except those of vfljax and of installed packages. A config file's `get_config`
 is left out: what it returns is compared anyway, and it may ask for more seeds.
 Modules that are imported by a computed name are not found. Code that is in no
 file, as in a notebook, has a digest of its own (`typed`), and so have the
-arguments of a partial and what a closure captured, which a program may have
-computed. A module stays as it was imported, whatever its file says by now: it
-is the text of that time that counts (`imported`). What a file's function reads
-of a module's variables does not count: an environment variable read there, say,
-may change unnoticed.
+arguments of a partial, what a closure captured and what a lambda or an inner
+function was given by a default, which a program may have computed. A module
+stays as it was imported, whatever its file says by now: it is the text of that
+time that counts (`imported`). What a file's function reads of a module's
+variables does not count: an environment variable read there, say, may change
+unnoticed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping

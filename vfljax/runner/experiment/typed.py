@@ -237,7 +237,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
     # What it was made with. A library may write into the rest of its own.
     rest = () if importing.is_own(str(file)) else (dict, list, set)
     yield from (x for x in held if not isinstance(x, rest))
-    if not rest:
+    if not rest and kinds.binds(function):
       yield from filter(None, (function.__defaults__, function.__kwdefaults__))
     table = getattr(function, 'registry', None)
     if isinstance(table, types.MappingProxyType):

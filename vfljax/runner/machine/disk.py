@@ -228,7 +228,7 @@ def shelve(place: Path, file: Path) -> None:
   name = file.relative_to(place).as_posix().replace('/', '@')
   names = itertools.chain([name], (f'{name}-{i}' for i in itertools.count(2)))
   free = next(n for n in names if not os.path.lexists(shelf / n))
-  os.rename(file, shelf / free)
+  move(file, shelf / free)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,9 @@
 """Reads a work directory's files of text, which people open and edit.
 
 What an editor, a copy or another program has spoiled is refused in one place,
-with the file and its line: whoever uses the values need not expect others than
-a run has written. A byte order mark is none of it: some editors add one.
+with the file and its line or field, as far as types tell: values of the right
+type are taken as they stand. A byte order mark is no damage: some editors add
+one.
 """
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -24,8 +25,12 @@ _NUMBERS = (
     'classes', 'compile_seconds', 'run_seconds', 'rounds_per_second',
     'peak_memory_bytes',
 )
-_USUAL = dataclasses.asdict(Config())
+_USUAL = dataclasses.asdict(Config()) | dict(sources={})  # A run adds these.
 _KINDS = {dict: 'an object', list: 'a list', str: 'text'}
+# Of what lists consist: an entry has these fields.
+_PARTS: dict[str, Any] = dict(
+    listed=dict(defense='', strengths=[]), variants={}, listed_attacks='',
+)
 
 
 def config(path: str | os.PathLike) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def timings(path: str | os.PathLike) -> list[dict]:
       ]
     except json.JSONDecodeError as error:
       raise Damaged(f'line {error.lineno} is no JSON') from None
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, RecursionError):
       raise Damaged('it is no list of units') from None
 
 
@@ -89,7 +94,18 @@ def _odd(
       return f'{group}{name} is {value!r}, not {_KINDS[kind]}'
     if kind is dict and (odd := _odd(value, usual[name], f'{name}.')):
       return odd
+    for part in value if not group and name in _PARTS else ():
+      if odd := _odd_part(name, part, _PARTS[name]):
+        return odd
   return ''
+
+
+def _odd_part(name: str, part: Any, usual: Any) -> str:
+  if not isinstance(part, type(usual)):
+    return f'{name} has {part!r}, not {_KINDS[type(usual)]}'
+  if lacks := sorted({*usual} - {*part} if isinstance(usual, dict) else ()):
+    return f'an entry of {name} lacks {" and ".join(lacks)}'
+  return _odd(part, usual, f'{name}.') if isinstance(usual, dict) else ''
 
 
 def _checked(timing: dict) -> dict:
@@ -106,7 +122,7 @@ def _measured(text: str) -> list[dict] | None:
   """The rows of some lines; `None` if one of them is no measurement."""
   try:
     rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
-  except (ValueError, LookupError, TypeError):
+  except (ValueError, LookupError, TypeError, RecursionError):
     return None
   return rows if all(map(parts.is_row, rows)) else None
 
@@ -127,7 +143,9 @@ def _readable(file: Path) -> Iterator[str]:
       raise disk.unreadable(file, error) from error
     raise _damaged(file, error.strerror or str(error)) from error
   except (Damaged, ValueError) as error:
-    said = str(error) if isinstance(error, Damaged) else 'it is not UTF-8'
+    said = str(error)
+    if isinstance(error, UnicodeDecodeError):
+      said = 'it is not UTF-8'
     raise _damaged(file, said) from error
 
 

@@ -27,7 +27,7 @@ import jax
 
 import vfljax
 from vfljax.data import files
-from vfljax.runner.errors import UserError
+from vfljax.runner.errors import UserError, denied
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import raising, shares, store
 
@@ -118,6 +118,8 @@ def read(
     if found['format'] != form:
       raise ValueError
     return found
+  except PermissionError as error:
+    raise denied(error) from None
   except (OSError, ValueError, LookupError, TypeError):
     raise UserError(f'{file} is no {what}.') from None
 
