@@ -71,3 +71,12 @@ def test_a_weight_decay_leaves_statistics_that_a_network_fixes(named):
   np.testing.assert_array_equal(found, 1.0 if named == 'params' else 0.5)
   np.testing.assert_array_equal(after['bottom'][named]['w'], 0.5)
   chex.assert_trees_all_equal(after['top']['first'], after['bottom'])
+
+
+def test_whole_numbers_are_no_weights_of_an_optimizer():
+  """JAX's gradient of one has no number, at which Optax's words end."""
+  params, tx = dict(w=jnp.ones(2), columns=jnp.arange(2)), optax.adam(0.1)
+  loss = lambda params: (params['w'] * params['columns']).sum()
+  slopes = jax.grad(loss, allow_int=True)(params)
+  with pytest.raises(ValueError, match=r"weight \['columns'\] is no float"):
+    descent.step(tx, slopes, tx.init(params), params)

@@ -87,28 +87,25 @@ def moves_of(
   except jax.errors.JAXTypeError:
     raise
   except (AttributeError, TypeError) as error:
+    check_weights(params)  # Of a head, say, that no federation has seen.
     if _is_anothers(tx, opt, params):
       raise ValueError(
           "The optimizer's state is that of another optimizer. For a new one "
           'make a new state, tx.init(params) as PartyState.opt.'
       ) from error
-    raise ValueError(_why_not(gradients, error)) from error
+    raise ValueError(_why_not(error)) from error
 
 
 def check_weights(weights: Any) -> None:
   """Raises ValueError for a weight that is no float, and has no gradient."""
   for path, weight in jax.tree.leaves_with_path(weights):
     if not jnp.issubdtype(jnp.result_type(weight), jnp.inexact):
-      raise Misfit(_no_float(path))
-
-
-def _no_float(path: tuple[Any, ...]) -> str:
-  name = jax.tree_util.keystr(path) or 'array'
-  return (
-      f'The weight {name} is no float, and has no gradient: an array that is '
-      'not trained, such as a table of indices, belongs into `apply`, not into '
-      'what `init` returns.'
-  )
+      name = jax.tree_util.keystr(path) or 'array'
+      raise Misfit(
+          f'The weight {name} is no float, and has no gradient: an array that '
+          'is not trained, such as a table of indices, belongs into `apply`, '
+          'not into what `init` returns.'
+      )
 
 
 def _uphill(gradient: Array) -> Array:
@@ -124,11 +121,8 @@ def _is_anothers(
   return jax.tree.structure(made) != jax.tree.structure(opt)
 
 
-def _why_not(gradients: Any, error: Exception) -> str:
+def _why_not(error: Exception) -> str:
   """What to do about an optimizer that failed, which Optax's error lacks."""
-  for path, slope in jax.tree.leaves_with_path(gradients):
-    if slope.dtype == jax.dtypes.float0:
-      return _no_float(path)
   return (
       'An optimizer gets gradients, its state and weights, but no loss, '
       'which passive parties do not know: line searches, reduce_on_plateau and '
