@@ -21,7 +21,7 @@ from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import chain, none
 from vfljax.defenses import fedpass
-from vfljax.types import Batch, Net, State
+from vfljax.types import Batch, Net
 
 KEY = jax.random.key(0)
 NONE = none()
@@ -285,7 +285,7 @@ MISUSES = {
     'an epoch without a round': (
         lambda: train.advance(
             train.Plan(VFL, NONE, TXS, 2, 6),
-            train.Run(KEY, State((), (), ()), (), ()),
+            train.Run(KEY, 0, (), ()),
             rows(2, batch()), 1, 1
         ), 'batch_size must be between 1 and the 4 training samples, got 6'
     ),
@@ -304,7 +304,7 @@ MISUSES = {
     ),
     'a state without its structure': (
         lambda: go_on(train.Run(KEY, dict(parties=()), (), ())),
-        'run.state must be a State; got a dict. A checkpoint is restored as'
+        'Run.state must be a State; got a dict. A checkpoint is restored as'
     ),
     'a best that was not there at the start': (
         lambda: go_on(train.Run(KEY, (), (), ()), best='auc'),

@@ -241,10 +241,10 @@ class Recipe(Generic[P, T]):
 
     Found once: a report asks thousands of times.
     """
-    module = inspect.getmodule(importing.behind(self.factory))
-    own = None if self.is_baseline else inspect.getdoc(module)
-    plain = inspect.getdoc(importing.behind(self.factory))
-    return (own or plain or '').partition('\n')[0]
+    made = importing.behind(self.factory)
+    module = None if self.is_baseline else inspect.getmodule(made)
+    own = module and inspect.getdoc(module)  # Of a notebook there is none.
+    return (own or inspect.getdoc(made) or '').partition('\n')[0]
 
 
 def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:

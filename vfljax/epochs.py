@@ -188,6 +188,11 @@ def play_batch(
     The next state and {'loss': scalar, 'watch': what `Plan.watch` returns}.
   """
   k_round, k_watch = jax.random.split(key)
+  if not isinstance(state, State):
+    raise ValueError(
+        f'Run.state must be a State; got {check.kind(state)}. A checkpoint is '
+        'restored as one with its structure, which `start` makes.'
+    )
   evil = state.adversary
   state, played = play_prepared(k_round, plan, state, truth, prepared)
   # A scan would say so, too, but not whose state has changed.

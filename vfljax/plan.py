@@ -133,11 +133,6 @@ def check_run(run: Any, plan: Plan | None) -> None:
         f'{"with" if run.best else "without"} a best: go on with the plan that '
         'it was started with, or start anew.'
     )
-  if not isinstance(run.state, State):
-    raise ValueError(
-        f'run.state must be a State; got {number.kind(run.state)}. A '
-        'checkpoint is restored as one with its structure, which `start` makes.'
-    )
 
 
 def check(plan: Plan, samples: int) -> None:

@@ -338,7 +338,7 @@ def test_what_nobody_asked_for_is_not_missed(tmp_path):
 
 
 @pytest.mark.parametrize('config', [
-    dict(listed=[3]), dict(listed=[dict(defense='gone')]),
+    dict(listed=[dict(defense='gone')]),
     dict(listed=[dict(defense='gone', strengths=[])]),
 ])
 def test_a_configuration_that_does_not_say_names_nothing(tmp_path, config):

@@ -27,7 +27,7 @@ _NUMBERS = (
 )
 _USUAL = dataclasses.asdict(Config()) | dict(sources={})  # A run adds these.
 _KINDS = {dict: 'an object', list: 'a list', str: 'text'}
-# Of what lists consist: an entry has these fields.
+# Of what lists consist.
 _PARTS: dict[str, Any] = dict(
     listed=dict(defense='', strengths=[]), variants={}, listed_attacks='',
 )
@@ -103,8 +103,6 @@ def _odd(
 def _odd_part(name: str, part: Any, usual: Any) -> str:
   if not isinstance(part, type(usual)):
     return f'{name} has {part!r}, not {_KINDS[type(usual)]}'
-  if lacks := sorted({*usual} - {*part} if isinstance(usual, dict) else ()):
-    return f'an entry of {name} lacks {" and ".join(lacks)}'
   return _odd(part, usual, f'{name}.') if isinstance(usual, dict) else ''
 
 
@@ -122,6 +120,9 @@ def _measured(text: str) -> list[dict] | None:
   """The rows of some lines; `None` if one of them is no measurement."""
   try:
     rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
+    for row in rows:
+      if row['value'] != row['value']:  # NaN is null here, but not in Python.
+        row['value'] = None
   except (ValueError, LookupError, TypeError, RecursionError):
     return None
   return rows if all(map(parts.is_row, rows)) else None
