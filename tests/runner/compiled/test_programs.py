@@ -51,24 +51,26 @@ def begun(jobs):
   return Programs(family, maker), maker.futures, stop
 
 
-@pytest.mark.parametrize('names', [('one', 'two'), ('one', ''), ('', '')])
-def test_programs_are_kept_once_all_have_names(begun, names):
+def test_programs_are_kept_once_all_have_names(begun):
   programs, wrote = begun[0], []
   programs._maker.kept = SimpleNamespace(write=lambda *what: (
       wrote.append(what)
   ))
-  futures = [Future() for _ in names]
-  made: Any = SimpleNamespace(
-      programs=dict(zip('ab', futures)), runs=np.ones(2), history=None, stride=3
-  )
-  for future, name in zip(futures, names):
-    assert not wrote
-    future.set_result((None, name))
-    programs._keep(made)
-  found = [(what[0], what[2]) for _, what in wrote]
-  assert found == ([(dict(a='one', b='two'), 3)] if all(names) else [])
+  for names in ('', ''), ('one', ''), ('one', 'two'):
+    futures = [Future() for _ in names]
+    made: Any = SimpleNamespace(
+        programs=dict(zip('ab', futures)), runs=np.ones(2), history=None,
+        stride=3,
+    )
+    for future, name in zip(futures, names):
+      assert not wrote
+      future.set_result((None, name))
+      programs._keep(made)
+  (_, (found, _, stride)), = wrote
+  assert (found, stride) == (dict(a='one', b='two'), 3)
   programs._maker.kept = None  # Without a folder nothing is kept.
   programs._keep(made)
+  assert len(wrote) == 1
 
 
 def test_a_request_to_stop_is_heard_while_a_job_waits(jobs, begun):
