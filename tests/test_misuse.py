@@ -352,6 +352,9 @@ MISUSES = {
     'words for strengths': (
         lambda: swept(1, ['0.5']), r"rows of as many .* got \['0.5'\]"
     ),
+    'a strength beyond all floats': (
+        lambda: swept(1, [10**400]), 'strengths are numbers of float32'
+    ),
     'rows of strengths of two lengths': (
         lambda: swept(1, [(1, 2), (3,)]), 'rows of as many numbers each'
     ),

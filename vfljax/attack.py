@@ -232,8 +232,7 @@ class Recipe(Generic[P, T]):
     features = attack is not None and bool(attack.wants.samples)
     if features and not (self.is_scored or self.measure):
       score = IMAGES
-    trained = self.stage == TRAINED
-    return Known(score, self.is_baseline, trained, self.summary)
+    return Known(score, self.is_baseline, self.stage == TRAINED, self.summary)
 
   @functools.cached_property
   def summary(self) -> str:
@@ -243,7 +242,8 @@ class Recipe(Generic[P, T]):
     """
     made = importing.behind(self.factory)
     module = None if self.is_baseline else inspect.getmodule(made)
-    own = module and inspect.getdoc(module)  # Of a notebook there is none.
+    in_file = getattr(module, '__file__', None)  # IPython's own says nothing.
+    own = in_file and inspect.getdoc(module)
     return (own or inspect.getdoc(made) or '').partition('\n')[0]
 
 

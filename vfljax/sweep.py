@@ -191,7 +191,7 @@ def _are_numbers(strengths: Numbers) -> bool:
     if found.dtype.kind in 'USMmc':  # Words, times, complex numbers.
       return False
     return not _lost(found.astype(np.float64)).any()
-  except (TypeError, ValueError):  # Rows of several lengths, or no numbers.
+  except (TypeError, ValueError, OverflowError):  # Also rows of two lengths.
     return False
 
 

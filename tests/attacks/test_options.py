@@ -9,6 +9,7 @@ import functools
 import inspect
 import re
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -281,8 +282,11 @@ def test_a_factory_without_a_name_has_that_of_what_is_behind(made, called):
   assert (found.__name__, found.group, found.factory) == (called, called, made)
 
 
-def test_a_partial_is_described_by_what_is_behind(monkeypatch):
-  """Where its module has no docstring, and not in functools' words."""
-  monkeypatch.setattr(inspect, 'getmodule', lambda of: None)
+@pytest.mark.parametrize('module', [
+    None, types.ModuleType('__main__', 'Made for IPython.'),
+])
+def test_a_partial_is_described_by_what_is_behind(monkeypatch, module):
+  """In a notebook: neither in functools' words nor in IPython's."""
+  monkeypatch.setattr(inspect, 'getmodule', lambda of: module)
   made = functools.partial(Scoring(), power=2.0)
   assert recipe_of(made).summary == 'Scores by a sum.'

@@ -159,7 +159,10 @@ def test_defaults_that_a_file_says_are_covered_by_its_digest():
   assert read() == before and remembering.__defaults__ == ({2.0: 2.0},)
 
 
-def remembering(scale, seen={}):  # noqa: B006
+CACHE: dict[float, float] = {}
+
+
+def remembering(scale, seen=CACHE):
   return seen.setdefault(scale, scale)
 
 

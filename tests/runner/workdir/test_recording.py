@@ -1,4 +1,5 @@
 """`--record`: what a run measured comes back from its record."""
+import errno
 import json
 import math
 import os
@@ -196,6 +197,19 @@ def test_what_is_no_ordinary_file_is_no_record(tmp_path, monkeypatch):
   monkeypatch.setattr(Path, 'read_text', lambda *_: record)
   with pytest.raises(UserError, match='is no record of vfljax'):
     overwriting.check(str(tmp_path / 'r.json'), ARGV)
+
+
+def test_another_users_record_is_not_called_none(tmp_path, monkeypatch):
+  file = tmp_path / 'r.json'
+  file.touch()
+
+  def denied(place, encoding):
+    raise PermissionError(errno.EACCES, 'Permission denied', str(place))
+
+  monkeypatch.setattr(Path, 'read_text', denied)
+  monkeypatch.setattr(os, 'access', lambda place, how: how != os.R_OK)
+  with pytest.raises(UserError, match=f'^Permission denied: {file}'):
+    overwriting.check(str(file), ARGV)
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_all_is_trained(

@@ -38,6 +38,8 @@ def check(file: str, argv: Sequence[str], seeds: int = 0) -> None:
     try:
       before = recording.read(place)
     except UserError:
+      if not os.access(place, os.R_OK):
+        raise
       raise UserError(
           f'{said}: this file exists and is no record of vfljax.\n'
           'Choose another name.'

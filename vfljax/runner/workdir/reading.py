@@ -79,7 +79,7 @@ def timings(path: str | os.PathLike) -> list[dict]:
       ]
     except json.JSONDecodeError as error:
       raise Damaged(f'line {error.lineno} is no JSON') from None
-    except (LookupError, TypeError, RecursionError):
+    except (LookupError, TypeError, ValueError, RecursionError):
       raise Damaged('it is no list of units') from None
 
 
@@ -144,9 +144,7 @@ def _readable(file: Path) -> Iterator[str]:
       raise disk.unreadable(file, error) from error
     raise _damaged(file, error.strerror or str(error)) from error
   except (Damaged, ValueError) as error:
-    said = str(error)
-    if isinstance(error, UnicodeDecodeError):
-      said = 'it is not UTF-8'
+    said = str(error) if isinstance(error, Damaged) else 'it is not UTF-8'
     raise _damaged(file, said) from error
 
 

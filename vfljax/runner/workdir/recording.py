@@ -120,7 +120,7 @@ def read(
     return found
   except PermissionError as error:
     raise denied(error) from None
-  except (OSError, ValueError, LookupError, TypeError):
+  except (OSError, ValueError, LookupError, TypeError, RecursionError):
     raise UserError(f'{file} is no {what}.') from None
 
 
