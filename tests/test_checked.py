@@ -1,15 +1,20 @@
 """Hooks that return the wrong thing are told so, by name, where it happens."""
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
 
 from vfljax import algorithms, contracts, protocol, switching, train
 from vfljax.adversary import Adversary
+from vfljax.check import Misfit
 from vfljax.contracts import of_defenses
 from vfljax.defense import Defense, chain, checked, each, none, slots
+from vfljax.hooks import Slots
+from vfljax.returned import check_slots
 from vfljax.runner.checking import rehearsal
 from vfljax.types import Batch, State
+from vfljax.views import own_weights
 
 X = jnp.ones((6, 4))
 BATCH = Batch((X[:, :1], X[:, 1:2], X[:, 2:]), jnp.eye(2)[jnp.arange(6) % 2])
@@ -95,6 +100,35 @@ def test_weights_for_other_parties_are_refused(init, message):
     protocol.init(
         jax.random.key(0), VFL, Defense(init=init), TXS, BATCH
     )
+
+
+@pytest.mark.parametrize('state, message', [
+    ('text', 'put a str into the memory, at state: it is of numbers'),
+    (dict(a=[1, print]), r"into the memory, at state\['a'\]\[1\]: it is of"),
+    ({'a': np.array(['x'])}, r"into the memory, at state\['a'\]: it is of"),
+])
+def test_a_memory_that_jax_cannot_carry_is_refused(state, message):
+  with pytest.raises(Misfit, match=message):
+    check_slots(Slots((), (), state), 0)
+
+
+def test_a_memory_of_numbers_and_arrays_is_kept():
+  found = dict(a=1, b=2.0, c=None, d=np.ones(2, bool), e=jax.random.key(0))
+  check_slots(Slots((), (), found), 0)
+  jax.eval_shape(lambda x: check_slots(Slots((), (), x), 0), jnp.ones(3))
+
+
+@pytest.mark.parametrize('seen', [
+    lambda weights: 'x', lambda weights: {},
+    lambda weights: jax.tree.map(lambda x: x[None], weights),
+], ids=['text', 'nothing', 'an axis'])
+def test_weights_that_a_party_reads_are_in_the_networks_shapes(seen):
+  defense = Defense(expose=lambda state, key, k, weights: seen(weights))
+  with pytest.raises(Misfit, match=r'expose must return weights as it gets '):
+    played(defense)
+  state = protocol.init(jax.random.key(0), VFL, none(), TXS, BATCH)
+  with pytest.raises(Misfit, match=r'\(1, 1\) float32; it returned [^.]'):
+    own_weights(jax.random.key(0), 1, defense, state)
 
 
 def traced(defense=none(), **options):

@@ -17,7 +17,7 @@ LAYERS = (
     {'ahead', 'cells', 'check', 'converting', 'crossing', 'descent', 'draws',
      'flow', 'fusing', 'importing', 'leakage', 'ledger', 'likeness', 'need',
      'numerics', 'passed', 'permuting', 'rows', 'samples', 'sampling', 'shards',
-     'target', 'types'},
+     'target', 'telling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'returned', 'scene', 'switching', 'views'},

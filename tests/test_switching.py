@@ -121,7 +121,9 @@ def test_each_receives_as_alone(received, labels):
       up, penalty = MEMBERS[i].receive(active, (), KEY, up, labels)
       return penalty + sum((u ** 2).sum() for u in up), (up, penalty)
 
-    expected, (heard, loss) = jax.grad(total, (0, 1), has_aux=True)(own, CUT)
+    expected, (heard, loss) = jax.jit(
+        jax.grad(total, (0, 1), has_aux=True)
+    )(own, CUT)
     for a, b in zip((*up, penalty), (*heard, loss), strict=True):
       np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     for k, found in enumerate(slopes[0]):

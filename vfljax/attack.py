@@ -206,9 +206,7 @@ class Recipe(Generic[P, T]):
     raise AttributeError(f'A recipe has no attribute {name!r}.')
 
   def __reduce_ex__(self, protocol: Any) -> Any:
-    # By its name, which is the factory's no more. Others' own go by their code,
-    # with cloudpickle: another process may have no such module.
-    if self.__module__.startswith('vfljax.'):
+    if importing.goes_by_name(self):  # Which is the factory's no more.
       return self.__name__
     return super().__reduce_ex__(protocol)
 

@@ -16,8 +16,9 @@ from vfljax.chaining import chain
 from vfljax.check import Misfit
 from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
 from vfljax.numerics import floating
-from vfljax.returned import checked, is_real
+from vfljax.returned import checked
 from vfljax.samples import reals
+from vfljax.telling import is_real
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [

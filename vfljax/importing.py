@@ -114,6 +114,23 @@ def _imported(file: Path) -> Iterator[str]:
       yield from (f'{base}.{alias.name}' for alias in part.names)
 
 
+def goes_by_name(made: Any) -> bool:
+  """Whether a pickle of a named object holds its name alone, as a function's.
+
+  That is so in a module under that name, which another process imports, too. A
+  program itself is none: there cloudpickle sends what the object is, and where
+  it was told to (`register_pickle_by_value`).
+  """
+  module = made.__module__
+  there = getattr(sys.modules.get(module), made.__name__, None)
+  told = getattr(
+      sys.modules.get('cloudpickle'), 'list_registry_pickle_by_value', set
+  )
+  parts = module.split('.')
+  above = {'.'.join(parts[: i + 1]) for i in range(len(parts))}
+  return there is made and module != '__main__' and not above & told()
+
+
 def behind(factory: Callable[..., Any]) -> Callable[..., Any]:
   """The function behind partials, which have no name of their own."""
   while isinstance(factory, functools.partial):

@@ -17,7 +17,7 @@ from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.leakage import AttackName
 from vfljax.numerics import floating
-from vfljax.returned import is_real, told
+from vfljax.telling import is_real, told
 from vfljax.types import Array, Key, Round
 
 Metrics = dict[str, Array]

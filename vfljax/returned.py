@@ -5,7 +5,7 @@ another shape are broadcast, and a gather takes the last row in place of one
 that is not there. Shapes are known while a round is traced, so the checks cost
 nothing when it is played.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,11 +15,8 @@ import jax.numpy as jnp
 from vfljax import check
 from vfljax.check import Misfit
 from vfljax.hooks import Defense, Slots
+from vfljax.telling import FLOATS, REAL, is_real, told
 from vfljax.types import VFL, Array, Batch, Net
-
-FLOATS = (jnp.floating,)
-REAL = (jnp.floating, jnp.integer, jnp.bool_)
-LISTED = 32  # Entries of a row, at most, that a message lists.
 
 
 def checked(defense: Defense, name: str = '') -> Defense:
@@ -56,6 +53,13 @@ def check_slots(slots: Any, passive: int) -> None:
       raise Misfit(
           f'init has made a weight of {told(weight)}, which cannot be trained:'
           ' make it a float; other memory is for slots(spec, state=...).'
+      )
+  for path, x in jax.tree.leaves_with_path(slots.state):
+    if not _is_kept(x):
+      raise Misfit(
+          f'init has put {check.kind(x)} into the memory, at state'
+          f'{jax.tree_util.keystr(path)}: it is of numbers and arrays. What '
+          "never changes is for an argument of the defense's factory."
       )
 
 
@@ -141,15 +145,9 @@ def _prepare(who: str, hook: Callable, key, features, labels):
   return found
 
 
-def _adapt(who: str, hook: Callable, state, key, predict, up, labels):
-  found = hook(state, key, predict, up, labels)
-  check_state(f'{who}adapt', found, state)
-  return found
-
-
-def _epoch(who: str, hook: Callable, state, key, holdings):
-  found = hook(state, key, holdings)
-  check_state(f'{who}epoch', found, state)
+def _memory(what: str, who: str, hook: Callable, state, *given):
+  found = hook(state, *given)
+  check_state(f'{who}{what}', found, state)
   return found
 
 
@@ -172,6 +170,17 @@ def _share(who: str, hook: Callable, key, gradients):
         f'{who}share must return gradients as it gets them, '
         "dict(bottom=..., defense=...), each real and of its weight's shape; "
         f'it returned {told(found)}.'
+    )
+  return found
+
+
+def _expose(who: str, hook: Callable, state, key, k, weights):
+  found = hook(state, key, k, weights)
+  if _shapes(found) != _shapes(weights):
+    raise Misfit(
+        f'{who}expose must return weights as it gets them, '
+        f'{_told_leaves(weights)}; it returned '
+        f'{_told_leaves(found) or told(found)}.'
     )
   return found
 
@@ -204,9 +213,10 @@ def _decode(who: str, hook: Callable, state, logits):
 
 LOOKS = dict(
     prepare=_prepare, batch=_batch, bottom=partial(_net, 'bottom'),
-    top=partial(_net, 'top'), send=_send, label=_label, adapt=_adapt,
+    top=partial(_net, 'top'), send=_send, label=_label,
+    adapt=partial(_memory, 'adapt'), epoch=partial(_memory, 'epoch'),
     receive=_receive, objective=_objective, gradient=_gradient, share=_share,
-    epoch=_epoch, decode=_decode,
+    expose=_expose, decode=_decode,
 )
 
 
@@ -247,6 +257,14 @@ def check_state(what: str, found: Any, state: Any) -> None:
     )
 
 
+def _is_kept(x: Any) -> bool:
+  """Whether JAX carries it from round to round."""
+  try:
+    return jax.typeof(x) is not None
+  except TypeError:
+    return False
+
+
 def _is_retyped(new: Any, old: Any) -> bool:
   """Whether a loop refuses it in place of `old`: it widens plain numbers."""
   one, other = jax.typeof(new), jax.typeof(old)
@@ -257,12 +275,6 @@ def _shapes(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
   """A tree's structure and the shapes of its leaves."""
   leaves, structure = jax.tree.flatten(tree)
   return structure, [jnp.shape(x) for x in leaves]
-
-
-def is_real(x: Any, kinds: Sequence[Any] = REAL) -> bool:
-  """Whether it is an array of real numbers, or of these kinds alone."""
-  dtype = getattr(x, 'dtype', None)
-  return dtype is not None and any(jnp.issubdtype(dtype, k) for k in kinds)
 
 
 def _is_number(x: Any) -> bool:
@@ -280,21 +292,3 @@ def _is_row(found: Any, length: int) -> bool:
 
 def _told_leaves(tree: Any) -> str:
   return ', '.join(map(told, jax.tree.leaves(tree)))
-
-
-def told(found: Any) -> str:
-  """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'.
-
-  A row of one array is not the array: '((32, 8) float32,)'. Long ones, as the
-  labels of a batch in a list, are told by their kind.
-  """
-  if isinstance(found, (tuple, list)) and len(found) <= LISTED:
-    inner = [
-        f'({told(x)})' if isinstance(x, (tuple, list)) and len(x) > 1
-        else told(x) for x in found
-    ]
-    return f'({inner[0]},)' if len(inner) == 1 else ', '.join(inner) or '()'
-  shape, dtype = getattr(found, 'shape', None), getattr(found, 'dtype', None)
-  if shape is not None and dtype is not None:
-    return f'{tuple(shape)} {dtype}'
-  return type(found).__name__

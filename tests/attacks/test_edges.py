@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import devices
-from vfljax import algorithms, attacks, leakage, nets
+from vfljax import algorithms, attacks, importing, leakage, nets
 from vfljax.attack import recipe, recipe_of
 from vfljax.attacks.cafe import measured
 from vfljax.attacks.inversion_shadow import network
@@ -272,6 +272,39 @@ def test_an_attack_of_ones_own_goes_by_its_code(name, monkeypatch):
   del module.__dict__['mine']
   found = cloudpickle.loads(sent)
   assert found().view is attacks.norm_scoring().view
+
+
+def test_an_attack_of_a_module_of_ones_own_goes_by_its_name(monkeypatch):
+  """As a function does; under another name than its own it cannot."""
+  module = types.ModuleType('a_module')
+  made = recipe(stage=attacks.norm_scoring.stage)(attacks.norm_scoring.factory)
+  made.__module__, made.__name__ = 'a_module', 'mine'
+  module.__dict__.update(mine=made, alias=made)
+  monkeypatch.setitem(sys.modules, 'a_module', module)
+  assert pickle.loads(pickle.dumps(made)) is made
+  assert pickle.dumps(module.__dict__['alias']) == pickle.dumps(made)
+  module.__dict__['mine'] = None
+  with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+    pickle.dumps(made)
+
+
+@pytest.mark.parametrize('registered', ['a_package', 'a_package.inside'])
+def test_what_cloudpickle_was_told_of_a_package_counts(registered, monkeypatch):
+  cloudpickle = pytest.importorskip('cloudpickle')  # Of the extra `ray`.
+  made = recipe(stage=attacks.norm_scoring.stage)(attacks.norm_scoring.factory)
+  made.__module__, made.__name__ = 'a_package.inside', 'mine'
+  for name in ('a_package', 'a_package.inside', 'a_pack'):
+    module = types.ModuleType(name)
+    module.__dict__['mine'] = made
+    monkeypatch.setitem(sys.modules, name, module)
+  cloudpickle.register_pickle_by_value(sys.modules['a_pack'])  # Another.
+  assert importing.goes_by_name(made)
+  cloudpickle.register_pickle_by_value(sys.modules[registered])
+  try:
+    assert not importing.goes_by_name(made)
+  finally:
+    for name in (registered, 'a_pack'):
+      cloudpickle.unregister_pickle_by_value(sys.modules[name])
 
 
 def test_a_recipe_has_no_word_that_nobody_reads():

@@ -121,20 +121,23 @@ def test_a_number_of_a_program_stands_for_each_selection():
     defense = MASKED(0.4, selection, least=2)  # So that each is another.
     state = start(defense, auxiliary=data)
     own, *_ = (p.params for p in state.parties)
-    held, memory = Holdings(federation(), own, data), state.defense
-    for key in jax.random.split(KEY):
-      memory = defense.epoch(memory, key, held)
-    return memory
+    held = Holdings(federation(), own, data)
 
-  for number, word in enumerate(words):
-    chex.assert_trees_all_close(play(number), play(0, word), atol=1e-6)
-  assert play(3).masked[0].all() and not play(3).norms[0].any()
-  assert play(0).norms[0].any()
-  assert len({str(play(number).masked) for number in range(3)}) == 3
+    def epoch(memory, key):
+      return defense.epoch(memory, key, held), None
+
+    return jax.lax.scan(epoch, state.defense, jax.random.split(KEY))[0]
+
   together = jax.vmap(lambda i: play(i))(jnp.arange(4))
-  chex.assert_trees_all_close(
-      jax.tree.map(lambda x: x[3], together), play(3), atol=1e-6
-  )
+  own = [
+      jax.tree.map(lambda x, i=i: x[i], together) for i in range(4)
+  ]
+  for number, word in enumerate(words):
+    chex.assert_trees_all_close(own[number], play(0, word), atol=1e-6)
+  chex.assert_trees_all_close(own[1], play(1), atol=1e-6)
+  assert own[3].masked[0].all() and not own[3].norms[0].any()
+  assert own[0].norms[0].any()
+  assert len({str(memory.masked) for memory in own[:3]}) == 3
 
 
 def test_training_is_that_of_shifted_weights():

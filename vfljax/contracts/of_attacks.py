@@ -11,7 +11,7 @@ from vfljax.contracts.little import (
     federation, replaying, same,
 )
 from vfljax.defense import none
-from vfljax.returned import is_real
+from vfljax.telling import is_real
 from vfljax.types import VFL, Batch, Round, State
 
 ROUNDS, KNOWN = 2, 3  # In views of several rounds; known labels per class.

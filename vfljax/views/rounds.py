@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from vfljax import check, crossing
 from vfljax.check import Misfit
-from vfljax.defense import Defense
+from vfljax.defense import Defense, checked
 from vfljax.numerics import floating, masked_median
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
@@ -118,7 +118,7 @@ def own_weights(key: Key, k: int, defense: Defense, state: State) -> Params:
   """
   check.passive(k, len(state.parties) - 1)
   own = state.parties[k].params['bottom']
-  return defense.expose(state.defense, key, k, own)
+  return checked(defense).expose(state.defense, key, k, own)
 
 
 def own_gradients(k: int, played: Round) -> dict[str, Params]:

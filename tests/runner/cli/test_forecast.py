@@ -3,7 +3,10 @@ import jax
 import numpy as np
 import pytest
 
+from vfljax import attacks, defenses
+from vfljax.attack import recipe
 from vfljax.data.table import Table
+from vfljax.defense import Defense, Method
 from vfljax.runner.cli import forecast
 from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
 from vfljax.runner.experiment import memory
@@ -30,6 +33,39 @@ def test_federations_are_counted_by_strength_and_seed(monkeypatch):
       'Party 1: b.'
   )
   assert max(map(len, text.splitlines())) <= 60
+
+
+def test_methods_of_ones_own_under_our_names_are_said(monkeypatch):
+  """A report would compare them with papers' numbers for ours."""
+  def own(*strength):
+    return Defense()
+
+  mine = recipe()(attacks.norm_scoring.factory)
+  mine.score = attacks.norm_scoring.score._replace()  # Still ours.
+  config = Config(
+      data=DataConfig('wine'), listed=(
+          Entry('iso', (1.0,), after=(Entry('max_norm'),)), Entry('own'),
+      ), listed_attacks=('norm_scoring', 'mean_scoring', 'theirs'),
+  )
+  monkeypatch.setitem(defenses.REGISTRY, 'own', Method(own))
+  monkeypatch.setitem(
+      attacks.REGISTRY, 'theirs', recipe()(lambda: attacks.norm_scoring())
+  )
+  monkeypatch.setitem(attacks.REGISTRY, 'norm_scoring', mine)
+  said = lambda: ' '.join(forecast.text(config, TABLE).split())
+  assert 'Not of vfljax' not in said()
+  monkeypatch.setitem(defenses.REGISTRY, 'max_norm', Method(own))
+  assert (
+      'Not of vfljax is max_norm: a method of your own under a name of its '
+      'methods.'
+  ) in said()
+  monkeypatch.setitem(
+      attacks.REGISTRY, 'mean_scoring', recipe()(lambda: attacks.norm_scoring())
+  )
+  assert (
+      'Not of vfljax are max_norm, mean_scoring: methods of your own under '
+      'names of its methods.'
+  ) in said()
 
 
 def test_one_of_each_is_no_plural():

@@ -52,6 +52,7 @@ def test_a_lock_of_a_dead_process_elsewhere_can_be_deleted(
 ):
   """Where file systems have no locks, filelock's file outlives its process."""
   monkeypatch.setattr(meeting, '_LOOKED_AT', 0.1)
+  monkeypatch.setattr(meeting, '_LOOK', 0.01)
   monkeypatch.setattr(filelock, 'FileLock', filelock.SoftFileLock)
   file = meeting._file(tmp_path, SECOND)
   for content, said in ('4242\nnode17\n', f'delete {file}.'), ('', '_id.'):

@@ -3,17 +3,17 @@
 How long it will take is measured, not guessed: `progress` says it after the
 first stride of epochs.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import shutil
 import textwrap
 
 import numpy as np
 
-from vfljax import attacks, data
+from vfljax import attacks, data, defenses
 from vfljax.attack import REPLAYED, ROUND, recipe_of
 from vfljax.data.table import Table, counted, listing
-from vfljax.leakage import LABELS
-from vfljax.runner.config import Config
+from vfljax.leakage import LABELS, AttackName
+from vfljax.runner.config import Config, Entry, outside
 from vfljax.runner.experiment import (
     attackers, choosing, federations, memory, rounds,
 )
@@ -44,6 +44,7 @@ def text(config: Config, table: Table) -> str:
       f'{counted(train.epochs, "epoch")} each: '
       f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
       f'Attacks: {listing(chosen, 20) or "none"}.',
+      *_replaced(entries, chosen),
       *_left_out(config, classes), *_read_as(config, table),
       *_memory(config, table), *_rounds(config, table),
   )
@@ -51,6 +52,31 @@ def text(config: Config, table: Table) -> str:
   return '\n'.join(
       textwrap.fill(s, columns, break_on_hyphens=False) for s in said
   )
+
+
+def _replaced(entries: Sequence[Entry], chosen: Sequence[str]) -> list[str]:
+  """Which methods of the run have a name of ours, but are not ours."""
+  every = dict.fromkeys(row.defense for row in _chained(entries))
+  bases = dict.fromkeys(AttackName.parse(name).base for name in chosen)
+  own = [
+      name for name in every if name in defenses.__all__
+      and not outside.is_ours(defenses.REGISTRY[name])
+  ] + [
+      name for name in bases if name in attacks.__all__
+      and not outside.is_ours(attackers.recipe(name))
+  ]
+  many = len(own) > 1
+  return own and [
+      f'Not of vfljax {"are" if many else "is"} {listing(own, 20)}: '
+      f'{"methods" if many else "a method"} of your own under '
+      f'{"names" if many else "a name"} of its methods.'
+  ]
+
+
+def _chained(entries: Iterable[Entry]) -> Iterator[Entry]:
+  for entry in entries:
+    yield entry
+    yield from _chained(entry.after)
 
 
 def _left_out(config: Config, classes: int) -> list[str]:

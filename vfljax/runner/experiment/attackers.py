@@ -13,7 +13,7 @@ from vfljax.attack import (
 )
 from vfljax.check import Misfit
 from vfljax.leakage import AttackName
-from vfljax.returned import is_real
+from vfljax.telling import is_real
 from vfljax.runner.config import (
     AttackConfig, Config, Variant, options, outside, ranges,
 )

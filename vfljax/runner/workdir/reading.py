@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from vfljax.runner.config import Config
+from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import collecting, identity, parts
@@ -28,8 +28,9 @@ _NUMBERS = (
 _USUAL = dataclasses.asdict(Config()) | dict(sources={})  # A run adds these.
 _KINDS = {dict: 'an object', list: 'a list', str: 'text'}
 # Of what lists consist.
+_ROW = dataclasses.asdict(Entry(''))
 _PARTS: dict[str, Any] = dict(
-    listed=dict(defense='', strengths=[]), variants={}, listed_attacks='',
+    listed=_ROW, after=_ROW, variants={}, listed_attacks='',
 )
 
 
@@ -94,15 +95,19 @@ def _odd(
       return f'{group}{name} is {value!r}, not {_KINDS[kind]}'
     if kind is dict and (odd := _odd(value, usual[name], f'{name}.')):
       return odd
-    for part in value if not group and name in _PARTS else ():
-      if odd := _odd_part(name, part, _PARTS[name]):
+    for part in value if kind is list else ():
+      if odd := _odd_part(name, part, _PARTS.get(name)):
         return odd
   return ''
 
 
 def _odd_part(name: str, part: Any, usual: Any) -> str:
+  if usual is None:  # Numbers, or what nobody reads.
+    return ''
   if not isinstance(part, type(usual)):
     return f'{name} has {part!r}, not {_KINDS[type(usual)]}'
+  if usual is _ROW and 'defense' not in part:
+    return f'{name} has {json.dumps(part)} without a defense'
   return _odd(part, usual, f'{name}.') if isinstance(usual, dict) else ''
 
 
