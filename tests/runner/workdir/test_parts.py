@@ -173,12 +173,33 @@ def test_a_header_that_claims_too_much_is_damaged(tmp_path):
     parts.curves(tmp_path, 'iso')
 
 
+OPTIONAL = {'strength', 'attack', 'split', 'value'}
+NUMBERS = {'strength', 'seed', 'value'}
+
+
 @pytest.mark.parametrize('field', store.FIELDS)
-@pytest.mark.parametrize('value', [[1], {}, 'x', True, float('inf')])
+def test_a_row_has_values_of_its_fields_types(field):
+  other = rows('none')[0]
+  row = {name: other[name] for name in store.FIELDS}
+  assert parts.is_row(row) and not parts.is_row(other)
+  fits = lambda value: parts.is_row(row | {field: value})
+  assert fits(None) == (field in OPTIONAL)
+  assert fits('x') == (field not in NUMBERS)
+  assert fits(3) == fits(-3) == (field in NUMBERS)
+  assert fits(0.5) == (field in NUMBERS - {'seed'})
+  wrong = True, [1], {}, float('inf'), float('-inf'), float('nan'), b'x'
+  assert not any(map(fits, wrong))
+  del row[field]
+  assert not parts.is_row(row)
+  assert not parts.is_row(row | {field: 'x'} | {'more': 1})
+
+
+@pytest.mark.parametrize('field, value', [
+    ('value', [1]), ('seed', True), ('strength', 'x'), ('attack', 'x'),
+])
 def test_a_part_without_digests_and_with_a_row_of_other_types(
     tmp_path, capsys, field, value
 ):
-  texts = {'strength', 'seed', 'value'} ^ set(store.FIELDS)
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
   work.save('none', rows('none'), {})
   file = tmp_path / 'parts/none.json'
@@ -186,7 +207,7 @@ def test_a_part_without_digests_and_with_a_row_of_other_types(
   part['rows'][0][field] = value
   old = {k: part[k] for k in ('unit', 'rows', 'timing')}
   file.write_text(json.dumps(old))
-  taken = field in texts and value == 'x'
+  taken = field == 'attack'
   assert store.open_workdir(tmp_path, CONFIG, UNITS).done('none') == taken
   assert ('its rows do not have' in capsys.readouterr().err) != taken
 

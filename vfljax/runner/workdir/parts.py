@@ -27,8 +27,12 @@ FIELDS = (
     'experiment', 'dataset', 'algorithm', 'defense', 'strength', 'attack',
     'seed', 'metric', 'split', 'value',
 )
-_NUMBERS = ('strength', 'seed', 'value')
-_TEXTS = tuple(name for name in FIELDS if name not in _NUMBERS)
+_TEXT, _NUMBER, _NOTHING = (str,), (int, float), (type(None),)
+# Types in the order of `FIELDS`; a bool is none of them.
+_TYPES = (
+    _TEXT, _TEXT, _TEXT, _TEXT, _NUMBER + _NOTHING, _TEXT + _NOTHING, (int,),
+    _TEXT, _TEXT + _NOTHING, _NUMBER + _NOTHING,
+)
 _BLANK = 64 * '0'
 # On Windows these are devices, also with a suffix: 'aux.json'.
 _DEVICES = re.compile(r'(con|prn|aux|nul|com\d|lpt\d)(\.|$)', re.IGNORECASE)
@@ -240,16 +244,11 @@ def is_row(row: Any) -> bool:
   """Whether it has the right fields in order, with values of right types."""
   if not (isinstance(row, dict) and tuple(row) == FIELDS):
     return False
-  numbers = [row[name] for name in _NUMBERS if row[name] is not None]
-  texts = [row[name] for name in _TEXTS if row[name] is not None]
-  return (
-      all(row[name] is not None for name in (
-          'experiment', 'dataset', 'algorithm', 'defense', 'metric',
-      ))
-      and type(row['seed']) is int
-      and all(type(x) in (int, float) and abs(x) < math.inf for x in numbers)
-      and all(isinstance(x, str) for x in texts)
-  )
+  for value, types in zip(row.values(), _TYPES):
+    kind = type(value)
+    if kind not in types or kind is float and not math.isfinite(value):
+      return False
+  return True
 
 
 def _content(place: Path) -> bytes:
