@@ -9,22 +9,23 @@ have the MLP only); the attacker that knows all labels stands beside it. A
 defense's cost is its accuracy in points below no defense. A baseline that costs
 less than every row of PlugVFL is not compared and decides nothing. A mean
 decides nothing either if too many seeds alone say the opposite (agreed.py).
-quits.py has the claims on parties that quit.
+quits.py has the claims on parties that quit, rivals.py those on other defenses.
 """
 from collections.abc import Iterable
 import math
 
 from experiments import readers
 from experiments.claims import Claim, Verdict, untestable
-from experiments.plugvfl import quits
+from experiments.plugvfl import quits, rivals
 from experiments.plugvfl.agreed import by_each_seed
 from experiments.plugvfl.rows import (
-    ACTIVE, alone, defended, DROPPED, mean, named, read, results, Row, rows,
-    untrained,
+    ACTIVE, alone, at_p, defended, mean, named, named_limit, read, results, Row,
+    rows,
 )
 from experiments.readers import AT_GUESSING
 
-SLOW = 'slow psi'
+SLOW, FIVE = 'slow psi', '5 psi steps'
+RETURNED = 5  # Points, of section 5.3.
 AS_PRINTED = "psi at the task's learning rate, as Algorithm 1 has it"
 
 
@@ -48,24 +49,20 @@ def reached(
       getattr(best, attacker) <= AT_GUESSING,
       f'{best.name}: reads {getattr(best, attacker):.1f} % for '
       f'{best.loss:z.1f} points; {best.accuracy - own:+.1f} points against the '
-      f'active party alone; {_limit(record, attacker)}',
+      f'active party alone; {named_limit(record, attacker)}',
   )
-
-
-def _limit(record: str, attacker: str) -> str:
-  """What 'at guessing' is, and how near it is without a defense."""
-  free = untrained(record)[attacker]
-  near = ', nearly the limit without a defense' if (
-      free <= AT_GUESSING + 1) else ''
-  return (f'at guessing is at most {AT_GUESSING:g} %, in the paper 10; an '
-          f'untrained extractor {free:.1f}{near}')
 
 
 def _labels(record: str, data: str) -> list[Claim]:
-  """What Figures 4 and 6 say of PlugVFL, on one data set."""
-  judge = lambda attacker, loss: lambda: reached(
-      defended(rows(record)), attacker, loss, record
+  """What sections 5.2 and 5.3 say of PlugVFL, on one data set.
+
+  The former is of p = 0, the latter of p = 0.05.
+  """
+  judge = lambda attacker, loss, chosen: lambda: reached(
+      chosen(rows(record)), attacker, loss, record
   )
+  at = lambda p: lambda found: at_p(found, p)
+  five = lambda found: [r for r in found.values() if r.label == FIVE]
 
   def useful() -> Verdict:
     own = alone(record)
@@ -76,11 +73,17 @@ def _labels(record: str, data: str) -> list[Claim]:
 
   return [
       Claim('Section 5.2', 'an attacker with 40 labels is at guessing for '
-            f'under 2 points ({data})', judge('few', 2), (record,)),
-      Claim('Section 5.2, Fig. 6', 'one with all labels is at guessing for '
-            f'under 3 points ({data})', judge('all', 3), (record,)),
-      Claim('ours', '... and the model is still half a point better than the '
-            f'active party alone ({data})', useful, (record,)),
+            f'under 2 points, p = 0 ({data})', judge('few', 2, at(0)),
+            (record,)),
+      Claim('Section 5.2', 'one with all labels is at guessing for under 3 '
+            f'points, p = 0 ({data})', judge('all', 3, at(0)), (record,)),
+      Claim('Section 5.3, Fig. 6', 'one with all labels is at guessing for '
+            f'under 3 points, p = 0.05 ({data})', judge('all', 3, at(0.05)),
+            (record,)),
+      Claim('ours', f'... p = 0.05 and {FIVE} ({data})', judge('all', 3, five),
+            (record,)),
+      Claim('ours', '... at any of them, and the model is still half a point '
+            f'better than the active party alone ({data})', useful, (record,)),
   ]
 
 
@@ -116,76 +119,50 @@ def _as_good_as_all() -> Verdict:
   )
 
 
-def _integrated() -> Verdict:
-  r = rows('fig6')
-  lost = [
-      (x, r[f'{x.name.removesuffix("p = 0")}p = 0.05'])
-      for x in r.values() if x.label == f'{DROPPED}0'
-      and x.after < alone('fig6') - 5
-  ]
-  return Verdict(
-      all(p.after - x.after >= 5 for x, p in lost) if lost else None,
-      'where p = 0 loses over 5 points to the active party alone: '
-      + ('; '.join(f'lambda {x.strength:g} {x.after:.1f} to {p.after:.1f}'
-                   for x, p in lost) or 'nowhere'),
-  )
+def _returned(record: str, data: str) -> list[Claim]:
+  """What Figure 6 says of quitting under a defense, on one data set."""
 
-
-def beaten(record: str, own: str) -> Verdict:
-  """Each baseline's reading, beside PlugVFL's of no less accuracy.
-
-  Args:
-    record: The baselines'.
-    own: PlugVFL's.
-  """
-  ours, texts, alike, left = defended(rows(own)), [], [], []
-  for r in rows(record).values():
-    if r.label == 'none':
-      continue
-    cheap = [x for x in ours if x.loss <= max(r.loss, 0)]
-    if not cheap:
-      left.append(f'{r.name} {r.few:.0f}')
-      continue
-    best = min(cheap, key=lambda x: x.few)
-    alike.append(best.few < r.few)
-    texts.append(f'{r.name} {r.few:.0f} ({best.few:.0f})')
-  said = "what 40 labels read, in brackets under PlugVFL's best row that costs "
-  said += 'no more: ' + (', '.join(texts) or 'none')
-  if left:
-    said += '; not compared, as no row of PlugVFL costs so little: '
-    said += ', '.join(left)
-  return Verdict(all(alike) if alike else None, said)
-
-
-def _others(record: str, own: str, data: str) -> list[Claim]:
-  """What Figure 4 says of the others, on one data set.
-
-  Args:
-    record: Theirs.
-    own: PlugVFL's.
-  """
-
-  def untrained_too() -> Verdict:
-    scratch = untrained(record)['few']
-    least = min(rows(record).values(), key=lambda r: r.few)
+  def everywhere() -> Verdict:
+    gains = _gains(record)
     return Verdict(
-        least.few > scratch, f'least: {least.few:.1f} ({least.name}, costs '
-        f'{least.loss:.1f}); an untrained extractor {scratch:.1f}'
+        all(p.after - x.after >= RETURNED for x, p in gains) if gains else None,
+        _told(gains),
+    )
+
+  def where_lost() -> Verdict:
+    own = alone(record)
+    lost = [(x, p) for x, p in _gains(record) if x.after < own - RETURNED]
+    return Verdict(
+        all(p.after - x.after >= RETURNED for x, p in lost) if lost else None,
+        _told(lost),
     )
 
   return [
-      Claim('Section 5.2, Fig. 4', 'NG, GC, PPDL and DSGD leave 40 labels more '
-            f'at the same accuracy ({data})', lambda: beaten(record, own),
-            (record, own)),
-      Claim('ours', '... and none of them brings the attacker below an '
-            f'untrained extractor ({data})', untrained_too, (record,)),
+      Claim('Section 5.3, Fig. 6', 'with a defense, too, p = 0.05 returns '
+            f'{RETURNED} points after quitting, at every lambda ({data})',
+            everywhere, (record,)),
+      Claim('ours', '... wherever p = 0 loses so much to the active party '
+            f'alone ({data})', where_lost, (record,)),
   ]
 
 
-def _active() -> Verdict:
+def _gains(record: str) -> list[tuple[Row, Row]]:
+  """(PlugVFL's row at p = 0, that at p = 0.05), of each lambda."""
+  found = rows(record)
+  at = {r.strength: r for r in at_p(found, 0.05)}
+  return [(x, at[x.strength]) for x in at_p(found, 0)]
+
+
+def _told(gains: Iterable[tuple[Row, Row]]) -> str:
+  return 'after quitting, without and with it: ' + ('; '.join(
+      f'lambda {x.strength:g} {x.after:.1f} to {p.after:.1f}' for x, p in gains
+  ) or 'nowhere')
+
+
+def _active(attacker: str, loss: float) -> Verdict:
   found = rows('fig5', ACTIVE)
   return reached(
-      [r for r in found.values() if r.label == 'plugvfl'], 'few', 1,
+      [r for r in found.values() if r.label == 'plugvfl'], attacker, loss,
       'fig5',
   )
 
@@ -228,25 +205,37 @@ def _as_printed() -> list[Claim]:
   ]
 
 
-def _regularized(strength: float, psi: str = '') -> Claim:
+def _regularized(strength: float, psi: str = '') -> list[Claim]:
   """Whether L_R helps; `psi` as in the names of Figure 7's rows."""
 
-  def judge() -> Verdict:
+  def both() -> tuple[Row, Row]:
     r = rows('fig7')
-    with_, without = (r[f'{psi}{name}lambda {strength:g}']
-                      for name in ('', 'without L_R, '))
+    return (r[f'{psi}lambda {strength:g}'],
+            r[f'{psi}without L_R, lambda {strength:g}'])
+
+  def helps() -> Verdict:
+    with_, without = both()
     return Verdict(
         without.few - with_.few > 2 and without.all - with_.all > 2,
         f'40 labels {with_.few:.1f} with, {without.few:.1f} without; all '
-        f'{with_.all:.1f}, {without.all:.1f}; accuracy {with_.accuracy:.1f}, '
-        f'{without.accuracy:.1f}',
+        f'{with_.all:.1f}, {without.all:.1f}',
     )
 
-  return Claim(
-      'Section 5.4, Fig. 7', f'L_R helps: at lambda {strength:g} both attackers'
-      ' read over 2 points less with it' + (f', {AS_PRINTED}' if psi else ''),
-      judge, ('fig7',),
-  )
+  def costs_nothing() -> Verdict:
+    with_, without = both()
+    return Verdict(
+        abs(with_.accuracy - without.accuracy) < quits.NEARLY_NONE,
+        f'{with_.accuracy:.1f} with, {without.accuracy:.1f} without',
+    )
+
+  how = f', {AS_PRINTED}' if psi else ''
+  return [
+      Claim('Section 5.4, Fig. 7', f'L_R helps: at lambda {strength:g} both '
+            f'attackers read over 2 points less with it{how}', helps,
+            ('fig7',)),
+      Claim('Section 5.4', '... and does not influence the accuracy (under '
+            f'{quits.NEARLY_NONE:g} points)', costs_nothing, ('fig7',)),
+  ]
 
 
 RULE = (
@@ -258,18 +247,21 @@ RULE = (
 CLAIMS = tuple(map(by_each_seed, (
     *quits.claims('fig3', 'Fashion-MNIST'),
     *quits.claims('fig3_mnist', 'MNIST'),
-    Claim('Table 2', 'a trained extractor and 400 labels read as much as '
-          'training from scratch with all, up to 2 points (Fashion-MNIST)',
+    Claim('Table 2', 'a trained extractor and 400 labels (here 2 %, the paper: '
+          'under 1) read as much as training from scratch with all, up to 2 '
+          'points (Fashion-MNIST)',
           _as_good_as_all, ('table2',)),
     *_labels('fig6', 'Fashion-MNIST'), *_labels('fig6_mnist', 'MNIST'),
     *_labels('fig6_cifar10', 'CIFAR-10, MLPs'),
     Claim('ours', 'an attacker with 40 labels who reads the gradients that it '
           'receives is at guessing for under 2 points (Fashion-MNIST)',
           lambda: _in_gradients(2), ('gradients',)),
-    *_others('fig4', 'fig6', 'Fashion-MNIST'),
-    *_others('fig4_cifar10', 'fig6_cifar10', 'CIFAR-10, MLPs'),
+    *rivals.claims('fig4', 'fig6', 'Fashion-MNIST'),
+    *rivals.claims('fig4_cifar10', 'fig6_cifar10', 'CIFAR-10, MLPs'),
     Claim('Section 5.2, Fig. 5', 'an active attacker with 40 labels is at '
-          'guessing for under 1 point', _active, ('fig5',)),
+          'guessing for under 1 point', lambda: _active('few', 1), ('fig5',)),
+    Claim('Section 5.2, Fig. 5', 'an active attacker with all labels is at '
+          'guessing for under 3 points', lambda: _active('all', 3), ('fig5',)),
     # What the attack is for, where the paper introduces it.
     Claim('Section 5', 'without a defense active completion reads '
           'more than passive', _malice, ('fig5', 'fig6')),
@@ -278,10 +270,11 @@ CLAIMS = tuple(map(by_each_seed, (
           ('fig5',)),
     untestable('Section 5.2, Fig. 5', 'GC, PPDL and DSGD beside PlugVFL under '
                'active completion', 'not run; NG was'),
-    Claim('Section 5.3, Fig. 6', 'with a defense, too, p = 0.05 returns 5 '
-          'points after quitting', _integrated, ('fig6',)),
+    *_returned('fig6', 'Fashion-MNIST'), *_returned('fig6_mnist', 'MNIST'),
+    *_returned('fig6_cifar10', 'CIFAR-10, MLPs'),
     *_as_printed(),
-    *(_regularized(s, psi) for psi in ('', f'{SLOW}, ') for s in (0.03, 0.3)),
+    *(claim for psi in ('', f'{SLOW}, ') for s in (0.03, 0.3)
+      for claim in _regularized(s, psi)),
     *quits.claims('fig3_cifar10', 'CIFAR-10, MLPs'), quits.ON_CIFAR100,
     untestable('Tables 1-3, Figs. 3-7', 'the same with ResNet18s on CIFAR-10 '
                'and CIFAR-100', 'not run; cifar100.npz cannot be had'),

@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments import evidence
 from experiments.claims import Verdict
+from experiments.readers import AT_GUESSING
 from vfljax.report import reading
 from vfljax.report.reading import Cell, PerSeed, Results
 
@@ -119,3 +120,19 @@ def defended(found: dict[str, Row]) -> list[Row]:
       r for r in found.values()
       if r.label.startswith((DROPPED, '5 psi')) or r.label == 'plugvfl'
   ]
+
+
+def at_p(found: dict[str, Row], p: float) -> list[Row]:
+  """PlugVFL's rows at one p, with a step of psi a round, as its figures have
+  them.
+  """
+  return [r for r in found.values() if r.label == f'{DROPPED}{p:g}']
+
+
+def named_limit(record: str, attacker: str) -> str:
+  """What 'at guessing' is, and how near it is without a defense."""
+  free = untrained(record)[attacker]
+  near = ', nearly the limit without a defense' if (
+      free <= AT_GUESSING + 1) else ''
+  return (f'at guessing is at most {AT_GUESSING:g} %, in the paper 10; an '
+          f'untrained extractor {free:.1f}{near}')

@@ -5,7 +5,9 @@ import pytest
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict
-from experiments.plugvfl import agreed, claims, fig3, quits, rows, said
+from experiments.plugvfl import (
+    agreed, claims, fig3, quits, rivals, rows, said,
+)
 from experiments.plugvfl.rows import Row
 from vfljax.report import reading
 
@@ -18,19 +20,20 @@ def row(label, loss, few, strength=None, accuracy=90.0, after=80.0, all_=50.0):
 def use(monkeypatch, found, own=89.0, free=49.5):
   """`found` stands for the rows of records by name."""
   by_name = lambda record, kind='': {r.name: r for r in found[record]}
-  for module in (claims, quits, said):
+  for module in (claims, quits, rivals, said):
     monkeypatch.setattr(module, 'rows', by_name)
     if hasattr(module, 'alone'):
       monkeypatch.setattr(module, 'alone', lambda record: own)
-  monkeypatch.setattr(
-      claims, 'untrained', lambda record: dict(few=free, all=free)
-  )
+  for module in (rivals, rows):
+    monkeypatch.setattr(
+        module, 'untrained', lambda record: dict(few=free, all=free)
+    )
 
 
 NONE, PLUG = row('none', 0, 70), row('plugvfl drop=0', 1, 12, 0.1)
 
 
-@pytest.mark.parametrize('rivals, ours, held', [
+@pytest.mark.parametrize('theirs, ours, held', [
     ([row('NG', 2, 60)], [PLUG], True),
     ([row('NG', 2, 60), row('NG', 0, 69, 0.1)], [PLUG], True),
     # No row of PlugVFL is as cheap, or there is none: nothing is compared.
@@ -41,20 +44,23 @@ NONE, PLUG = row('none', 0, 70), row('plugvfl drop=0', 1, 12, 0.1)
     ([row('NG', 2, 60), row('GC', 2, 10)], [PLUG], False),
     ([row('NG', 2, float('nan'))], [PLUG], False),
     ([row('NG', float('nan'), 60)], [PLUG], None),
-    ([row('NG', 2, 60)], [row('plugvfl', 1, float('nan'), 0.1)], False),
+    ([row('NG', 2, 60)], [PLUG._replace(few=float('nan'))], False),
+    # Figure 4 has no quits in training, and one step of psi a round.
+    ([row('NG', 2, 60)], [row('plugvfl drop=0.05', 1, 12, 0.1)], None),
+    ([row('NG', 2, 60)], [row('5 psi steps', 1, 12, 0.1)], None),
 ])
 def test_a_baseline_without_a_comparison_decides_nothing(
-    monkeypatch, rivals, ours, held
+    monkeypatch, theirs, ours, held
 ):
-  use(monkeypatch, dict(theirs=[NONE, *rivals], own=[NONE, *ours]))
-  assert claims.beaten('theirs', 'own').held is held
+  use(monkeypatch, dict(theirs=[NONE, *theirs], own=[NONE, *ours]))
+  assert rivals.beaten('theirs', 'own').held is held
 
 
 def test_what_is_not_compared_is_said(monkeypatch):
   found = dict(theirs=[NONE, row('NG', 2, 60), row('NG', 0, 69, 0.1)],
                own=[NONE, PLUG])
   use(monkeypatch, found)
-  said_ = claims.beaten('theirs', 'own').because
+  said_ = rivals.beaten('theirs', 'own').because
   assert 'no more: NG 60 (12); not compared, as' in said_
   assert said_.endswith('so little: NG 0.1 69') and '(-)' not in said_
 
@@ -121,10 +127,76 @@ def test_that_ng_helps_no_attacker_says_nothing_of_others(
   assert found.held is held and 'were not run' in found.because
 
 
-def test_nowhere_to_return_accuracy_is_no_verdict(monkeypatch):
-  use(monkeypatch, dict(fig6=[NONE, PLUG._replace(after=89.0)]))
-  found = claims._integrated()
-  assert found.held is None and 'nowhere' in found.because
+@pytest.mark.parametrize('few, costs, accuracy, expensive, near', [
+    (15, 12.1, 90.0, True, True), (15, 12.0, 90.0, False, True),
+    (15, 12.1, 90.1, True, False), (15.1, 0, 99.0, None, None),
+    (float('nan'), 0, 99.0, None, None),
+])
+def test_what_guessing_costs_with_other_defenses(
+    monkeypatch, few, costs, accuracy, expensive, near
+):
+  """PlugVFL is not among them, and those that leave more do not count."""
+  use(monkeypatch, dict(r=[
+      NONE, row('NG', 1, 60), row('GC', costs, few, accuracy=accuracy),
+      row('DSGD', 30, 12, accuracy=60) if few == 15 else row('PPDL', 1, 61),
+  ]))
+  assert rivals.price('r').held is expensive
+  assert rivals.near_alone('r').held is near
+  said_ = rivals.price('r').because
+  assert ('none of them is; least' in said_) == (expensive is None)
+  assert 'NG' not in said_ or few != 15
+
+
+def returning(*gains, own=89.0):
+  """PlugVFL's rows: (lambda, after quitting without it and with it)."""
+  return [NONE, *(
+      row(f'plugvfl drop={p}', 1, 12, strength, after=after)
+      for strength, *both in gains for p, after in zip(('0', '0.05'), both)
+  )]
+
+
+@pytest.mark.parametrize('gains, held, where_lost', [
+    ([(0.1, 80, 85), (0.5, 83, 88)], True, True),
+    ([(0.1, 80, 84.9), (0.5, 83, 88)], False, False),
+    ([(0.1, 80, 85), (0.5, 89, 89)], False, True),
+    ([(0.1, 84, 84), (0.5, 89, 89)], False, None), ([], None, None),
+])
+def test_what_alternating_returns_under_a_defense(
+    monkeypatch, gains, held, where_lost
+):
+  """The active party alone has 89 %."""
+  use(monkeypatch, dict(r=returning(*gains)))
+  everywhere, own = (claim.judge() for claim in claims._returned('r', 'd'))
+  assert everywhere.held is held and own.held is where_lost
+  if where_lost is None:
+    assert own.because.endswith('nowhere')
+
+
+@pytest.mark.parametrize('attacker, held', [('few', True), ('all', False)])
+def test_an_active_attacker_may_know_all_labels(monkeypatch, attacker, held):
+  found = row('plugvfl', 0.9, 12, 0.1, all_=50)
+  use(monkeypatch, dict(fig5=[NONE, found, row('NG', 0, 1, all_=1)]))
+  assert claims._active(attacker, 1).held is held
+  assert claims._active(attacker, 0.9).held is False  # Too dear.
+
+
+@pytest.mark.parametrize('difference, held', [
+    (0.49, True), (-0.49, True), (0.51, False), (-0.51, False),
+])
+def test_l_r_may_change_the_accuracy_by_nearly_nothing(
+    monkeypatch, difference, held
+):
+  named = lambda name, accuracy: Row(
+      name, 'plugvfl', 0.3, accuracy, 80, 1, 10, 10
+  )
+  use(monkeypatch, dict(fig7=[
+      named('lambda 0.3', 85 + difference),
+      named('without L_R, lambda 0.3', 85),
+      named('slow psi, lambda 0.3', 0),
+      named('slow psi, without L_R, lambda 0.3', 1),
+  ]))
+  assert claims._regularized(0.3)[1].judge().held is held
+  assert not claims._regularized(0.3, 'slow psi, ')[1].judge().held
 
 
 def test_rows_above_the_active_party_are_named(monkeypatch):
@@ -170,7 +242,7 @@ def test_l_r_is_judged_at_either_rate_of_psi(monkeypatch):
       named('slow psi, lambda 0.3', 30),
       named('slow psi, without L_R, lambda 0.3', 31),
   ]))
-  fast, slow = (claims._regularized(0.3, psi) for psi in ('', 'slow psi, '))
+  fast, slow = (claims._regularized(0.3, psi)[0] for psi in ('', 'slow psi, '))
   assert fast.judge().held and slow.judge().held is False
   assert 'Algorithm 1' in slow.text and 'Algorithm 1' not in fast.text
 

@@ -6,7 +6,8 @@ import pytest
 
 from experiments import evidence
 from experiments.plugvfl import (
-    claims, common, fig3, fig4, fig5, fig6, fig7, gradients, quits, tables,
+    claims, common, fig3, fig4, fig5, fig6, fig7, gradients, quits, rivals,
+    tables,
 )
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
@@ -222,15 +223,26 @@ def test_quitting_may_cost_little_or_leave_more_than_the_active_party_has(
 
 
 def test_claims_of_labels_name_the_best_row_and_what_is_left_of_it(monkeypatch):
-  use(monkeypatch, r=kept([
+  found = [
       ('none', None, 0.90, 0.50, 0.7, 0.72, 0.85),
       ('plugvfl drop=0', 0.1, 0.89, 0.6, 0.12, 0.14, 0.4),
       ('plugvfl drop=0', 0.5, 0.88, 0.8, 0.12, 0.16, 0.3),
       ('5 psi steps', 0.3, 0.80, 0.8, 0.10, 0.10, 0.11),
-  ]))
-  few, every, useful = (c.judge() for c in claims._labels('r', 'd'))
+      ('plugvfl drop=0.05', 0.1, 0.895, 0.6, 0.1, 0.1, 0.12),
+  ]
+  use(monkeypatch, r=kept(found))
+  few, every, quits_too, five, useful = (
+      c.judge() for c in claims._labels('r', 'd')
+  )
+  # Neither is p = 0.05 of section 5.2, nor p = 0 of section 5.3.
   assert few.held and 'lambda 0.1, p = 0: reads 14.0 %' in few.because
   assert not every.held and 'lambda 0.5, p = 0: reads 30.0' in every.because
+  assert quits_too.held and 'p = 0.05: reads 12.0' in quits_too.because
+  assert five.because == 'no row costs less than 3 points'
+  assert useful.held and 'p = 0.05: reads 12.0' in useful.because
+  use(monkeypatch, r=kept(found[:-1]))
+  *_, quits_too, five, useful = (c.judge() for c in claims._labels('r', 'd'))
+  assert quits_too.held is None and five.held is False
   # Five steps are at guessing, for a model that is the active party's own.
   assert not useful.held and '+8.0 points' in useful.because
 
@@ -242,9 +254,10 @@ def test_other_defenses_stand_beside_plugvfls_best_of_their_cost(monkeypatch):
                  ('NG', 0.001, 0.9, 0.5, 0.7, 0.7, 0.8),
                  ('NG', 0.01, 0.88, 0.5, 0.6, 0.6, 0.8)])
   use(monkeypatch, theirs=theirs, ours=ours)
-  beaten, untrained = (
-      c.judge() for c in claims._others('theirs', 'ours', 'd')
+  beaten, price, near, untrained = (
+      c.judge() for c in rivals.claims('theirs', 'ours', 'd')
   )
+  assert price.held is near.held is None
   assert beaten.held and 'NG, 0.01 60 (20); not compared' in beaten.because
   assert beaten.because.endswith('costs so little: NG, 0.001 70')
   assert untrained.held  # 60 over 50
