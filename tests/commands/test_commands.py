@@ -103,6 +103,9 @@ def test_what_diverged_is_told_without_figures_too(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, 'DRAWN', drawn)
     text = compare.written(runs)
     assert text.count('Without a number: iso (5) diverged in 1 of 2') >= 4
+  for said in compare.verdicts(runs):  # A warning is no verdict yet.
+    assert 'Without a number: ' in said
+    assert said.endswith('none has all of its seeds.')
 
 
 def test_a_run_without_a_row_is_told_in_words(tmp_path, capsys):

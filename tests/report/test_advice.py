@@ -55,10 +55,11 @@ def test_what_costs_just_the_budget_is_within_it(tmp_path):
 
 def test_what_comes_next_is_beside_it(tmp_path):
   first, *rest = said(tmp_path, Goal(budget=2.5))
-  # iso costs 0.1 and 0.7 more, 0.4 with a deviation of 0.424 over two seeds.
+  # iso costs 0.1 and 0.7 more, 0.4 with a deviation of 0.424 over two seeds,
+  # and leaks 0.3 less and 0.3 more.
   assert first.endswith(
       'at a cost of 1.9 ± 0.0; iso 25 costs the same (+0.4 ± 3.8) and leaks '
-      'the same.'
+      'the same (+0.0 ± 3.8).'
   )
 
 
@@ -88,6 +89,22 @@ def test_rivals_that_leak_five_points_more_are_not_named(tmp_path):
   del cells['max_norm', None]
   first, *_ = said(tmp_path / 'far', Goal(budget=2), cells)
   assert 'marvell 1 costs the same and leaks 5.1 ± 0.0 more' in first
+
+
+def test_who_leaks_nothing_does_not_leak_less_than_nothing(tmp_path):
+  rival = lambda utility, last: {
+      (None, 'auc'): [utility] * 2,
+      ('model_completion', 'auc_last'): [last] * 2,
+      ('local_model', 'auc_last'): [0.7] * 2,
+  }
+  first, *_ = said(tmp_path, Goal(budget=2), {
+      ('none', None): rival(0.9, 0.8), ('iso', 1.0): rival(0.899, 0.698),
+      ('marvell', 1.0): rival(0.89, 0.62),
+  })
+  assert 'iso 1 leaks least' in first
+  assert first.endswith(
+      'marvell 1 costs 0.9 ± 0.0 more and leaks nothing either.'
+  )
 
 
 @pytest.mark.parametrize('leak, shown', [(0.504, 0.4), (0.48, 0.0)])

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from tests.report.test_lost import cell_of, verdict_of
-from vfljax.report import ranks, reading
+from vfljax.report import ranks, reading, tables
 from tests.report.test_report import workdir
 
 FREE = cell_of([0.90, 0.92, 0.88], [0.96, 0.94, 0.95])
@@ -144,3 +144,96 @@ def test_a_tenth_of_a_point_does_order(tmp_path, digits, first):
   })
   results, = reading.read(folder.path)
   assert ranks.rank(results)[0].defense == first
+
+
+def mended(utility, last):
+  """Model completion; without the federation it has 0.7."""
+  return {(None, 'auc'): utility, ('model_completion', 'auc_last'): last,
+          ('local_model', 'auc_last'): [0.7] * len(last)}
+
+
+@pytest.mark.parametrize('leaks, open_', [
+    ([0.531, 0.570, 0.545, 0.559], True),  # 1.1, -1, .5 and .3 more.
+    ([0.523, 0.583, 0.543, 0.559], False),  # 0.3 more in each seed.
+])
+def test_a_score_apart_is_no_difference_that_seeds_show(tmp_path, leaks, open_):
+  """Leakages of 4.9 and of 5.1 points have two scores."""
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 4, [0.95] * 4),
+      ('iso', None): cell_of([0.9] * 4, [0.52, 0.58, 0.54, 0.556]),
+      ('marvell', None): cell_of([0.9] * 4, leaks),
+  })
+  assert said[0].startswith('iso protects best: PU score 5')
+  assert open_ == (
+      'marvell may be as good: these seeds do not show that it leaks or costs '
+      'more.' in said
+  )
+
+
+def test_a_higher_cost_that_seeds_show_is_worse(tmp_path):
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 3, [0.95] * 3),
+      ('iso', None): cell_of([0.9] * 3, [0.52, 0.54, 0.53]),
+      ('marvell', None): cell_of([0.892, 0.893, 0.892], [0.52, 0.54, 0.53]),
+  })
+  assert said[0].startswith('iso protects best: PU score 5')
+  assert 'may be as good' not in ' '.join(said)
+
+
+def test_of_those_that_help_little_the_first_is_not_sure_either(tmp_path):
+  rival = lambda *leaks: cell_of([0.9] * 3, [*leaks])
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): rival(1.0, 1.0, 1.0), ('iso', None): rival(0.8, 0.9, 0.8),
+      ('marvell', None): rival(0.9, 0.8, 0.83), ('max_norm', None): rival(
+          0.84, 0.85, 0.9),
+  })
+  assert said[1].startswith('iso helps most.')
+  assert (
+      'marvell, max norm may be as good: these seeds do not show that they '
+      'leak or cost more.' in said
+  )
+
+
+def test_less_than_nothing_does_not_win(tmp_path):
+  """A completed network worse than the local model leaks nothing."""
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): mended([0.9] * 2, [0.8, 0.82]),
+      ('marvell', None): mended([0.896] * 2, [0.62] * 2),
+      ('iso', None): mended([0.899] * 2, [0.698] * 2),
+  })
+  assert order == ['iso', 'marvell', 'none']
+  assert said[2] == 'marvell (costs 0.3 ± 0.0 more) has the same score.'
+  assert 'A leakage below 0 counts as 0.' in text
+
+
+def test_nothing_has_no_sign(tmp_path):
+  said, _, text = verdict_of(tmp_path, {
+      ('none', None): mended([0.9] * 2, [0.8, 0.82]),
+      ('iso', None): mended([0.9002] * 2, [0.6998] * 2),
+  })
+  assert 'leaking 0.0 ± 0.0 points' in said[0]
+  assert said[0].endswith('at a cost of 0.0 ± 0.0.')
+  assert 'It costs 0.0 ± 0.0 points' in said[1] and '-0.0' not in text
+  little = reading.summarize([-0.02, -0.02])
+  assert tables.leak_text(little, little).text == '0.0 ± 0.0, last 0.0'
+
+
+def test_what_leaks_more_than_none_is_not_called_undecided(tmp_path):
+  """No defense diverged in the seed in which the defense leaks nothing."""
+  nan = math.nan
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9, 0.9, 0.9, nan], [0.55, 0.56, 0.55, nan]),
+      ('iso', None): cell_of([0.9] * 4, [0.60, 0.61, 0.60, 0.5]),
+  })
+  assert said[-1] == (
+      'In the 3 seeds of both it leaks 5.0 ± 0.0 points more than no defense.'
+  )
+
+
+@pytest.mark.parametrize('rivals', [1, 2])
+def test_the_best_of_several_is_said_to_be_flattered(tmp_path, rivals):
+  cells = {('none', None): FREE, ('iso', 5.0): FREE, ('iso', 6.0): FREE}
+  _, _, text = verdict_of(tmp_path, dict([*cells.items()][:1 + rivals]))
+  words = 'Best: chosen of 2 rows by the numbers that stand beside it.'
+  assert (words in text) == (rivals == 2)
+  assert ('--config.first_seed=3 in another' in text) == (rivals == 2)

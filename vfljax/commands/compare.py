@@ -213,10 +213,13 @@ def printed(found: Sequence[Table], runs: Sequence[Run]) -> str:
 
 
 def verdicts(runs: Sequence[Run]) -> list[str]:
-  """Each run's verdict in its shortest form."""
+  """Each run's verdict in its shortest form, without `_warnings`."""
   return [
       f'{one.name}: {words.headline(one.results).partition(": ")[2]}. '
-      + verdict.sentences(one.results, one.ranked)[0] for one in runs
+      + ' '.join(
+          said for said in verdict.short(one.results, one.ranked)
+          if said not in knowing.uncounted(one.results)
+      ) for one in runs
   ]
 
 

@@ -228,7 +228,8 @@ def _beside(
   near = [t for t in first if _shown(t)[1] - leak <= NEAR] or first[:1]
   return ''.join(
       f'; {typed(t)} costs {_apart(costlier(results, best, t))} and leaks '
-      f'{_apart(ranks.less(results, best, t))}' for t in near
+      + ('nothing either' if _shown(t)[1] == leak == 0 else
+         _apart(ranks.less(results, best, t))) for t in near
   )
 
 
@@ -240,11 +241,14 @@ def costlier(results: Results, one: Trade, other: Trade) -> Summary:
 
 
 def _apart(s: Summary) -> str:
-  """'0.4 ± 0.1 more'; 'the same' if the seeds cannot tell them apart."""
-  if abs(round(s.mean, 1)) < 0.05:
+  """'0.4 ± 0.1 more'; 'the same' if the seeds cannot tell them apart.
+
+  How far apart they may be is said, too: no difference seen is not none.
+  """
+  if abs(round(s.mean, 1)) < 0.05 and not s.half >= 0.05:
     return 'the same'
   if s.count > 1 and abs(s.mean) <= s.half:
-    return f'the same ({s.mean:+.1f}{verdict.plus(s)})'
+    return f'the same ({ranks.shown(s.mean):+.1f}{verdict.plus(s)})'
   word = 'more' if s.mean > 0 else 'less'
   return f'{abs(s.mean):.1f}{verdict.plus(s)} {word}'
 

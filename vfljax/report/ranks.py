@@ -39,9 +39,10 @@ class Trade(NamedTuple):
     """A sort key, best first: whole, PU score, leakage, loss.
 
     Leakage and loss are rounded as shown, so that hidden digits decide nothing.
+    Who leaks less than nothing leaks nothing, as for the score.
     """
-    leak, loss = self.leakage[self.worst].mean, self.loss.mean
-    return bool(self.lost.any), -self.score, shown(leak), shown(loss)
+    leak = max(shown(self.leakage[self.worst].mean), 0.0)
+    return bool(self.lost.any), -self.score, leak, shown(self.loss.mean)
 
 
 class Ranked(NamedTuple):
@@ -122,6 +123,15 @@ def less(results: Results, one: Trade, other: Trade) -> Summary:
   mine = reading.leakage(results, one.cell, one.worst)
   theirs = reading.leakage(results, other.cell, other.worst)
   return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
+
+
+def dearer(results: Results, one: Trade, other: Trade) -> Summary:
+  """How many points of utility more `other` costs than `one`, seed by seed."""
+  mine = reading.utility(results, one.cell)
+  theirs = reading.utility(results, other.cell)
+  return reading.summarize(
+      100 * (mine[s] - theirs[s]) for s in theirs if s in mine
+  )
 
 
 def unranked(results: Results) -> list[tuple[str, Lost]]:

@@ -224,7 +224,9 @@ def leak_text(s: Summary, last: Summary | None = None) -> Text:
   found = _tinted(s, evaluation.leakage_score)
   if last is None or not last.count or not s.count:
     return found
-  return found._replace(text=f'{found.text}, last {last.mean:.1f}')
+  return found._replace(
+      text=f'{found.text}, last {ranks.shown(last.mean):.1f}'
+  )
 
 
 def loss_text(s: Summary) -> Text:

@@ -6,7 +6,7 @@ after it say what the seeds leave in doubt.
 from collections.abc import Iterable, Sequence
 import math
 
-from vfljax.data.table import counted
+from vfljax.data.table import counted, listing
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES, loss_score
 from vfljax.leakage import LABELS
 from vfljax.report import (
@@ -23,9 +23,18 @@ ONE_SEED = (
 
 def sentences(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   """Warnings about missing numbers, then which defense wins and why."""
+  return [*_warnings(results), *_winner(results, ranked)]
+
+
+def short(results: Results, ranked: Sequence[Ranked]) -> list[str]:
+  """The same warnings, then in one sentence which defense wins."""
+  return [*_warnings(results), _winner(results, ranked)[0]]
+
+
+def _warnings(results: Results) -> list[str]:
   return [
       *lost.sentences(results), *knowing.uncounted(results),
-      *learned.sentences(results), *_winner(results, ranked),
+      *learned.sentences(results),
   ]
 
 
@@ -57,6 +66,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
         'No defense protects well enough at an acceptable price: every one '
         f'leaks more than {LEAKAGE_RANGES[-1]:g} points or costs more than '
         f'{LOSS_RANGES[-1]:g}.', *_helps_most(results, best, free),
+        *_as_good(results, [r.best for r in rivals[1:]], best),
         *doubts(results, best, free),
     ]
   alike = [r.best for r in rivals if r.best.order == best.order]
@@ -70,6 +80,9 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
           r.best for r in rivals[len(alike):]
           if r.optimal == rivals[0].optimal and not r.best.lost.any
       ], best),
+      *_as_good(results, [
+          r.best for r in rivals if r.optimal < rivals[0].optimal
+      ], best),
       *doubts(results, best, free),
   ]
 
@@ -77,16 +90,47 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
 def _others(
     results: Results, tied: Sequence[Trade], best: Trade
 ) -> list[str]:
-  """A sentence on defenses that share the winner's score but leak more."""
+  """A sentence on those that share the winner's score but leak, or cost, more.
+  """
   said = []
   for trade in tied:
-    more = ranks.less(results, best, trade)
+    alike = trade.order[2] == best.order[2]
+    far = ranks.dearer if alike else ranks.less
+    more, what = far(results, best, trade), 'costs' if alike else 'leaks'
     open_ = more.count > 1 and abs(more.mean) <= more.half
     doubt = ', which these seeds cannot tell from zero' if open_ else ''
-    far = f'{more.mean:.1f}{plus(more)}'
-    said.append(f'{name(trade)} (leaks {far} more{doubt})')
+    said.append(
+        f'{name(trade)} ({what} {ranks.shown(more.mean):.1f}{plus(more)} more'
+        f'{doubt})'
+    )
   have = 'have' if len(said) > 1 else 'has'
   return [f'{together(said)} {have} the same score.'] if said else []
+
+
+def _as_good(
+    results: Results, rivals: Sequence[Trade], best: Trade
+) -> list[str]:
+  """A sentence on rivals that these seeds do not show to be worse.
+
+  Scores are steps: 5.0 points and 5.1 have two.
+  """
+  names = [
+      name(trade) for trade in rivals
+      if not trade.lost.any and not _is_worse(results, best, trade)
+  ]
+  if not names or best.loss.count < 2:  # One seed has a sentence of its own.
+    return []
+  more = 'they leak or cost' if len(names) > 1 else 'it leaks or costs'
+  return [
+      f'{listing(names, 3)} may be as good: these seeds do not show that '
+      f'{more} more.'
+  ]
+
+
+def _is_worse(results: Results, best: Trade, trade: Trade) -> bool:
+  """Whether the seeds show that a rival leaks more, or that it costs more."""
+  apart = (f(results, best, trade) for f in (ranks.less, ranks.dearer))
+  return any(more.mean > more.half for more in apart)
 
 
 def _beats(trade: Trade, free: Trade) -> bool:
@@ -149,8 +193,14 @@ def _doubts(
     ]
   if gain.mean > gain.half:
     return []
+  if gain.mean < -gain.half:  # Where no defense lacks seeds, others decided.
+    return [
+        f'In the {gain.count} seeds of both it leaks {-gain.mean:.1f}'
+        f'{plus(gain)} points more than no defense.'
+    ]
   return [
-      f'The interval is wider than the effect: it leaks {gain.mean:.1f}'
+      'The interval is wider than the effect: it leaks '
+      f'{ranks.shown(gain.mean):.1f}'
       f'{plus(gain)} points less than no defense, which '
       f'{counted(gain.count, "seed")} cannot tell from zero. More seeds '
       '(--config.seeds) would.'
@@ -163,11 +213,12 @@ def _why(results: Results, trade: Trade, free: Trade | None) -> str:
   best = f' ({last.mean:.1f} in the last epoch)' if last.count else ''
   metric = f'test {words.name(results.metric)}'
   use = reading.summarize(reading.utility(results, trade.cell).values())
-  change = 'costs' if trade.loss.mean >= 0 else 'gains'
+  loss = ranks.shown(trade.loss.mean)
+  change = 'costs' if loss >= 0 else 'gains'
   return (
       f'The worst attack on it, {reading.pretty(trade.worst)}, '
       f'{does(results, trade)}{best}{_against(results, trade, free)}. '
-      f'It {change} {abs(trade.loss.mean):.1f}{plus(trade.loss)} points'
+      f'It {change} {abs(loss):.1f}{plus(trade.loss)} points'
       f'{of_seeds(trade.loss)} of {metric}, which is then {use.mean:.3f}.'
   )
 
@@ -222,7 +273,7 @@ def whom(trade: Trade) -> str:
 
 def points(s: Summary) -> str:
   """'3.7 ± 1.6 points', with a remark if seeds are missing."""
-  return f'{s.mean:.1f}{plus(s)} points' + of_seeds(s)
+  return f'{ranks.shown(s.mean):.1f}{plus(s)} points' + of_seeds(s)
 
 
 def plus(s: Summary) -> str:
@@ -238,8 +289,9 @@ def together(names: Iterable[str]) -> str:
 
 def _price(loss: Summary) -> str:
   """'at a cost of 0.6 ± 0.2 points'."""
-  what = 'at a cost of' if loss.mean >= 0 else 'with a gain of'
-  return f'{what} {abs(loss.mean):.1f}{plus(loss)}{of_seeds(loss)}'
+  mean = ranks.shown(loss.mean)
+  what = 'at a cost of' if mean >= 0 else 'with a gain of'
+  return f'{what} {abs(mean):.1f}{plus(loss)}{of_seeds(loss)}'
 
 
 def of_seeds(s: Summary) -> str:

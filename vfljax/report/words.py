@@ -41,8 +41,23 @@ def terms(results: Results) -> list[tuple[str, str]]:
        'al. 2022, Table 8, Eq. 21). Each defense is ranked at its best '
        'strength (Eq. 22). If scores are equal, the defense that leaks less '
        'is better, then the one that costs less. Scores and ranks use points '
-       'rounded to the tenth that is shown.'),
+       'rounded to the tenth that is shown. A leakage below 0 counts as 0.'),
+      *_chosen(results),
   ]
+
+
+def _chosen(results: Results) -> list[tuple[str, str]]:
+  """What the choice among several rows does to the numbers of the best one."""
+  rows = [t for t in ranks.trades(results)
+          if t.cell[0] != 'none' and not t.lost.any]
+  if len(rows) < 2:
+    return []
+  return [(
+      'Best', f'chosen of {len(rows)} rows by the numbers that stand beside '
+      'it. So they are too favourable, and its interval does not show that. '
+      f'Other seeds would: --config.first_seed={max(results.seeds) + 1} in '
+      'another --workdir.'
+  )]
 
 
 def name(metric: str) -> str:
