@@ -104,6 +104,22 @@ def test_the_frontier_is_what_nothing_beats_in_both():
   ]
 
 
+def test_a_row_that_lost_seeds_is_on_no_frontier(made):
+  """Of what is left of it, nobody knows how far it may be compared."""
+  curves = [Curve(
+      0, [0.0, 0.5, 1.0], [50.0, 1.0, 9.0], whole=[True, False, True]
+  )]
+  axes, = plots.trade_off(curves, plots.framed(curves)).figure.axes
+  line, = (x for x in axes.lines if x.get_drawstyle() == 'steps-post')
+  np.testing.assert_array_equal(line.get_ydata(), [50, 9, 9])
+  first, *rest = [
+      t for t in ranks.trades(made[1]) if t.cell[0] == 'iso'
+  ]
+  partly = first._replace(lost=first.lost._replace(unfinished=1))
+  curve, = drawing._curves(made[1], [(t, t.worst) for t in (partly, *rest)], {})
+  assert [*curve.whole] == [False, *[True] * len(rest)] and rest
+
+
 def test_the_best_strength_is_named_and_has_its_intervals(made, figures):
   _, results = made
   worst = figures[0]

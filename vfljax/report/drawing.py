@@ -119,6 +119,7 @@ def _curves(
         [_title(t, a) for t, a in mine],
         (at, f'{label} {value}'.strip()) if at >= 0 else (-1, ''),
         [t.leakage[a].half for t, a in mine], [t.loss.half for t, _ in mine],
+        [not t.lost.any for t, _ in mine],
     ))
   return curves
 

@@ -65,6 +65,7 @@ class Curve(NamedTuple):
     best: (index of the labelled point, its label); (-1, '') for none.
     band: Half-width of y's interval at each point, NaN if unknown; () for none.
     x_band: The same for x.
+    whole: Whether no seed is lost at each point, so that it may be best.
   """
 
   style: int
@@ -74,6 +75,7 @@ class Curve(NamedTuple):
   best: tuple[int, str] = (-1, '')
   band: Sequence[float] = ()
   x_band: Sequence[float] = ()
+  whole: Sequence[bool] = ()
 
 
 class Drawn(NamedTuple):
@@ -140,8 +142,8 @@ def trade_off(
   """Utility loss against privacy leakage, drawn like Kang et al.'s Fig. 4.
 
   The shaded steps are the regions of PU scores 5 (in the corner) to 1. The
-  dotted step line is the frontier: nothing measured has both less loss and less
-  leakage.
+  dotted step line is the frontier: of what is whole, nothing has both less loss
+  and less leakage.
   """
   figure, axes = _figure(theme)
   wide = frame.right > _WIDE
@@ -238,7 +240,9 @@ def _zones(axes: Axes, frame: Frame, theme: Theme) -> None:
 def _frontier(
     axes: Axes, curves: Sequence[Curve], frame: Frame, theme: Theme
 ) -> None:
-  best = frontier([p for c in curves for p in zip(c.x, c.y)])
+  best = frontier([
+      (x, y) for c in curves for x, y, whole in zip(c.x, c.y, c.whole) if whole
+  ])
   if len(best) > 1:
     xs, ys = zip(*best)
     axes.step(
@@ -247,12 +251,8 @@ def _frontier(
     )
 
 
-def _root(x):
-  return np.sign(x) * np.sqrt(np.abs(x))
-
-
-def _square(x):
-  return np.sign(x) * np.square(x)
+_root = lambda x: np.sign(x) * np.sqrt(np.abs(x))
+_square = lambda x: np.sign(x) * np.square(x)
 
 
 def _figure(theme: Theme) -> tuple[Figure, Axes]:
