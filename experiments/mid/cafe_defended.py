@@ -7,9 +7,10 @@ Figure 6's attacker does not reckon with the gradient of MID's penalty. Here it
 stands beside the same one that does (`cafe:defended`), on the same rounds, with
 the same start, by the weights of CAFE's authors. Both attack the untrained
 federation, so that its training, one epoch of 640 images, is of no account, nor
-is its accuracy. The paper's 10000 steps, but two seeds and 40 rounds: about
-half an hour on two cores. On CIFAR-10 CAFE needs more rounds, and fewer steps
-do (--config.attack.replay_rounds=150 --config.attack.cafe.steps=1500).
+is its accuracy. The paper's 10000 steps, but two seeds: about half an hour on
+two cores. Each round gives one sum of the pool's gradients, so that fewer
+rounds than its 100 samples determine none of them. On CIFAR-10 fewer steps do
+(--config.attack.cafe.steps=1500).
 """
 import dataclasses
 
@@ -17,7 +18,7 @@ from experiments.mid import cafe, common
 from vfljax.runner.config import Config, Variant
 
 STEPS = 10000  # The paper's, on MNIST.
-ROUNDS = 40
+ROUNDS = 150
 DEFENDED = 'cafe:defended'
 
 
