@@ -17,8 +17,12 @@ which needs neither labels nor other parties, but leaves out a party's own
 penalty (MID's) unless the attacker is `defended`: see `cafe_layer`. Gradients
 are of a batch's mean loss, times its size B; theirs are of the mean, as is
 their variation. So our defaults, with their numbers, weigh gradients B^2 and
-variation B times as much as `published` ones. Also, their Adam moves a round's
+variation B times as much as `published` ones, and where dz starts is B times
+nearer to zero, beside what is searched for. Also, their Adam moves a round's
 samples alone and corrects its bias twice.
+
+They draw a round at every step; here recorded rounds take turns. Fewer of them
+than samples leave stage 1 open, however many steps there are.
 """
 from typing import NamedTuple
 

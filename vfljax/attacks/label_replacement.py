@@ -191,7 +191,8 @@ def label_replacement(
       samples to trigger, the same at each party, without the trigger.
     parties: Who colludes, 1..K: each adds its trigger to the same samples.
     per_round: Rows of each round that carry a trigger, 1 or more and fewer than
-      a round has; in the paper 1 % of a batch. They replace other samples.
+      a round has. They replace other samples. In the paper 1 % of all samples
+      carry it, which leaves open how many of a batch.
     amplify: Factor on the gradients of those rows, above 0; may be traced.
     value: The value of the trigger's pixels, see `backdoor.stamp`.
 

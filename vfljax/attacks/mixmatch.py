@@ -10,12 +10,12 @@ Constants are those of the authors' code, which has one pass per sample in place
 of augmentations. It means to fine-tune the bottom network but never does, since
 its optimizer is made before the stolen network is put in: `tune=False`.
 
-Ours differs in five ways. The unlabeled samples include the labeled ones. Mixed
+Ours differs in this. The unlabeled samples include the labeled ones. Mixed
 samples pass the head's batch normalization together. Labels are guessed by its
 running statistics; theirs by those of the guessed batch. Each step draws its
-labeled samples anew; theirs takes them in turn. The moving average is shorter
-at the start, so that after a short training it is not mostly the initial
-weights.
+samples anew, the unlabeled ones with replacement; theirs takes both in turn.
+The moving average is shorter at the start, so that after a short training it is
+not mostly the initial weights.
 """
 from typing import NamedTuple
 

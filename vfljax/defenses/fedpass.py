@@ -146,8 +146,9 @@ def sealed(params: Params, keys: Params) -> Params:
   Args:
     params: The network's.
     keys: {layer: {'scale_key', 'bias_key'}}, each [m, ...]: m inputs of the
-      layer; for a convolution, of one window, [m, kh, kw, c]. (The mean over
-      the positions of an image of independent pixels is the same.)
+      layer; for a convolution, of one window, [m, kh, kw, c]. (The public
+      code's are images, over whose positions s and b are averaged. That leaves
+      their means as they are, and little of what passports differ by.)
   """
   new = {}
   for name, pair in keys.items():

@@ -73,6 +73,26 @@ def attacked(monkeypatch):
   return run
 
 
+@pytest.mark.parametrize('samples, batch, count, rank', [
+    (20, 5, 30, 20), (20, 15, 30, 20), (20, 20, 4, 1),
+    # Of one at a time, one in 55 is not drawn in four times as many rounds.
+    (20, 1, 80, 19), (21, 20, 84, 20),
+])
+def test_rounds_determine_what_each_sample_of_a_pool_contributes(
+    samples, batch, count, rank
+):
+  """Each gives one sum: as many must be independent as there are samples."""
+  wants = Wants(samples, batch)
+  attack = Attack(views.WhiteBox, lambda key, view: None, wants=wants)
+  found = replay.rounds(0, attack, 500, 8)
+  assert found == count and replay.rounds(7, attack, 500, 8) == 7
+  rows = replay._rounds(KEY, found, wants)
+  sums = np.zeros((found, samples))
+  np.put_along_axis(sums, np.asarray(rows), 1, axis=1)
+  assert (sums.sum(1) == batch).all()
+  assert np.linalg.matrix_rank(sums) >= rank
+
+
 @pytest.mark.parametrize('view', [views.KnownPositive, views.ClassCenters])
 def test_what_is_known_of_a_round_is_not_scored(view, attacked):
   guessed = jax.jit(
@@ -311,7 +331,7 @@ def test_variants_of_one_luck_attack_the_same_rounds(one_luck, monkeypatch):
     (0, views.CutGradients, Wants(), 9000, 1),
     (0, views.RecordedGradients, Wants(), 330, 10),  # Whole rounds of 32.
     (0, views.RecordedGradients, Wants(), 9000, 128),
-    (0, views.WhiteBox, Wants(200, 40), 9000, 20),
+    (0, views.WhiteBox, Wants(200, 40), 9000, 300),
     (0, views.WhiteBox, Wants(40, 40), 9000, 4),
 ])
 def test_so_many_rounds_are_played_again(asked, view, wants, samples, count):

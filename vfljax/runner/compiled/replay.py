@@ -28,7 +28,7 @@ from vfljax.types import Array, Key, Round, State
 # Samples, at most, of recorded rounds, unless more are asked for. More take
 # longer and hardly tell such an attack more.
 _RECORDED = 4096
-_EACH = 4  # Rounds that each sample of a pool is in, about.
+_EACH = 4  # Rounds, about, with each sample of a pool, and without it.
 
 
 def recorded(samples: int, size: int) -> int:
@@ -42,8 +42,8 @@ def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
   Args:
     asked: `attack.replay_rounds`; 0 is as many as the attack needs: one round,
       an epoch's of at most `_RECORDED` samples for an attack that learns from
-      all of them together, and so many that each sample of its pool is in
-      four, about, for an attack that rebuilds the samples of a pool.
+      all of them together, and half as many again as its pool has samples,
+      or more, for an attack that rebuilds these.
     attack: The attack.
     samples: The number of training samples.
     size: Samples in a round.
@@ -51,10 +51,24 @@ def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
   if asked:
     return asked
   if attack.wants.batch:
-    return max(_EACH * attack.wants.samples // attack.wants.batch, 1)
+    return _of_pool(attack.wants)
   if attack.view is views.RecordedGradients:
     return max(recorded(samples, size), 1)
   return 1
+
+
+def _of_pool(wants: Wants) -> int:
+  """Rounds that determine what each sample of a pool contributes to gradients.
+
+  Each round gives the sum of what its samples contribute, so that fewer rounds
+  than samples leave open whose is what; so does a sample that is in no round,
+  or in all. Rounds of the whole pool differ by a defense's noise alone.
+  """
+  out = wants.samples - wants.batch
+  if not out:
+    return _EACH
+  few = _EACH * wants.samples // min(wants.batch, out)
+  return max(-(-3 * wants.samples // 2), few)
 
 
 def check(setting: Setting, samples: int) -> None:
