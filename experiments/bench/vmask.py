@@ -43,7 +43,7 @@ from vfljax.mpc import dispatch, one_sided, prg, wire
 BATCH, STEPS, ETA = 128, 60000 // 128, 0.1
 SHAPES = {'mlp3': (392,), 'lenet5': (28, 14, 1)}
 TARGET = 3.0  # Compute of VMask over plain training.
-PAPER = {'mlp3': 3.3, 'lenet5': 5.6}  # Table III, over gigabit Ethernet.
+PAPER = {'mlp3': 3.3, 'lenet5': 5.6}  # Table III's VMask, gigabit Ethernet.
 FLAGS = {'default': '', 'wide': '--xla_cpu_prefer_vector_width=512'}
 KEYS = one_sided.seeds(prg.THREEFRY, jax.random.key(5))
 

@@ -4,7 +4,7 @@ A limit is kept or passed "clearly" if the distance is at least the trainings'
 sample deviation. Nearer than that, nothing is decided. A limit never counts as
 kept if a training diverged, was not measured, or is the only one.
 """
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 import math
 
 from experiments import evidence
@@ -36,6 +36,24 @@ def below(values: Iterable[float]) -> Found:
   """Whether values are clearly below zero; zeros in all trainings are not."""
   values = list(values)
   return False if values and not any(values) else within(values)
+
+
+def trend(steps: Sequence[Sequence[float]], up: bool = False) -> Found:
+  """Whether something falls step by step, or rises; a row of trainings a step.
+
+  From the first step to the last it does so clearly. A step whose mean goes the
+  other way decides against it if it does so clearly, and else nothing.
+  """
+  sign = -1 if up else 1
+  moved = lambda a, b: [sign * (y - x) for x, y in zip(a, b, strict=True)]
+  if len(steps) < 2 or not all(steps):
+    return None
+  found = [below(moved(steps[0], steps[-1]))]
+  for a, b in zip(steps, steps[1:]):
+    step = moved(a, b)
+    still = finite(step) == step and older.mean(step) <= 0
+    found.append(still or within(step))
+  return every(found)
 
 
 def deviating(values: Iterable[float]) -> tuple[float, float]:

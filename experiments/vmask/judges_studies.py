@@ -1,18 +1,18 @@
-"""What decides VMask's claims of more parties, other samples and epochs."""
+"""What decides VMask's claims of more parties, and of epochs."""
+from collections.abc import Sequence
+
 import numpy as np
 
 from experiments.claims import Verdict
-from experiments.vmask import numbers, older, tables_studies
+from experiments.vmask import numbers, older
 from experiments.vmask.deciding import (
-    Found, apart, every, finite, remarks, within,
+    Found, apart, below, every, finite, remarks, trend, within,
 )
-from experiments.vmask.judges import MOST_LOST
 from experiments.vmask.older import mean, signed
 
-NEAR = 5.0  # Points that count as near scratch, or as an attack's usual.
+NEAR = 5.0  # Points that count as near scratch.
 # Points of main accuracy that more parties lose at most, section V-G.
 LOST = dict(parties=0.1, attackers=0.5)
-USUAL = '64 a class'  # Auxiliary samples, of `sizes`.
 
 
 def more_parties(record: str) -> Verdict:
@@ -66,31 +66,6 @@ def _again(record: str) -> str:
   )
 
 
-def robust(suffix: str) -> Verdict:
-  """Main clearly at most 0.34 points off vanilla, attack clearly at most 5
-  points above the usual samples'.
-  """
-  usual = older.rows('sizes' + suffix)[USUAL]['VMask']
-  shown, found = [f"attack with the usual {mean(usual['attack 1']):.1f}"], {}
-  for name in tables_studies.AUXILIARY:
-    rows = older.rows(name + suffix)
-    plain = next((r['vanilla'] for r in rows.values() if 'vanilla' in r), {})
-    attacks, losses = [], []
-    for what, row in rows.items():
-      masked = row.get('VMask', {})
-      lost = apart(plain, 'main', masked)
-      more = apart(masked, 'attack 1', usual)
-      found[what] = every((within(lost, MOST_LOST), within(more, NEAR)))
-      attacks.append(mean(masked.get('attack 1', [])))
-      losses.append(mean(lost))
-    if finite(attacks) and finite(losses):
-      shown.append(f'{name} {numbers.span(attacks, 1)}, main '
-                   f'{-max(finite(losses)):+.2f} at worst')
-    else:
-      found[name] = None
-  return Verdict(every(found.values()), f'{"; ".join(shown)}{remarks(found)}')
-
-
 def close_throughout() -> Verdict:
   """After every epoch of every training the attack is at most 5 points above
   scratch, or above what it gets from VMask-ALLS.
@@ -140,6 +115,79 @@ def lowest_throughout() -> Verdict:
       f'{", ".join(shown) or "none"} of {masked.shape[-1]} epochs'
       + remarks(found),
   )
+
+
+def rises_each_epoch(who: str) -> Verdict:
+  """The attack is clearly higher after the last epoch than after the first, and
+  its mean falls from no epoch to the next; a fall that is clear decides against
+  it, another one decides nothing.
+  """
+  curve = _curve(who, 'attack').T
+  falls = sum(mean(b - a) < 0 for a, b in zip(curve, curve[1:]))
+  found = {who: trend(curve.tolist(), up=True)}
+  return Verdict(
+      found[who], f'{_risen([who])}; the mean falls {falls} times'
+  )
+
+
+def still_rises(names: Sequence[str]) -> Verdict:
+  """The attack is clearly higher after the last epoch than after the first,
+  under each of them.
+  """
+  found = {name: below(-x for x in _rise(name)) for name in names}
+  return Verdict(every(found.values()), _risen(names) + remarks(found))
+
+
+def _rise(name: str) -> list[float]:
+  curve = _curve(name, 'attack')
+  return (curve[:, -1] - curve[:, 0]).tolist() if curve.size else []
+
+
+def _risen(names: Sequence[str]) -> str:
+  return 'from the first to the last: ' + ', '.join(
+      f'{"undefended" if name == "none" else name} {signed(_rise(name))}'
+      for name in names
+  ) + ' points'
+
+
+def top_two_apart() -> Verdict:
+  """The two layers of the largest norms are never neighbours, after every epoch
+  of every training; not decided if that is so in some trainings alone.
+  """
+  norms = _norms()
+  if not norms.size or not np.isfinite(norms).all():
+    return Verdict(None, 'not measured, or diverged')
+  top = np.argsort(norms, -1)[..., -2:]
+  kept = (abs(top[..., 0] - top[..., 1]) > 1).all(-1)
+  held = True if kept.all() else None if kept.any() else False
+  pairs = {tuple(sorted(1 + pair)) for pair in top.reshape(-1, 2)}
+  return Verdict(held, 'layers ' + ', or '.join(
+      f'{i} and {j}' for i, j in sorted(pairs)
+  ) + f' of {norms.shape[-1]}')
+
+
+def first_is_largest() -> Verdict:
+  """After every epoch the first layer's norm is clearly larger than that of
+  each other one.
+  """
+  norms = _norms()
+  if not norms.size or not np.isfinite(norms).all():
+    return Verdict(None, 'not measured, or diverged')
+  first, next_one = norms[..., 0], norms[..., 1:].max(-1)
+  found = {
+      f'epoch {i}': below(gap)
+      for i, gap in enumerate((next_one - first).T.tolist(), start=1)
+  }
+  times = numbers.span((first / next_one).mean(0), 2)
+  return Verdict(
+      every(found.values()), f"{times} times the next one's{remarks(found)}"
+  )
+
+
+def _norms() -> np.ndarray:
+  """Accumulated gradient norms under VMask, [trainings, epochs, layers]."""
+  found = older.record('fig5_tm')['curves'].get('VMask', {}).get('norms', [])
+  return np.asarray(found, float)
 
 
 def _curve(who: str, what: str) -> np.ndarray:

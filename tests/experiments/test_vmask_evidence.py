@@ -7,8 +7,8 @@ import pytest
 
 from experiments import claims, evidence
 from experiments.vmask import (
-    deciding, fig8, judges, judges_costs, judges_studies, judges_trades,
-    numbers, older, tables, tables_runs, tables_studies,
+    deciding, fig8, judges, judges_costs, judges_samples, judges_studies,
+    judges_trades, numbers, older, tables, tables_runs, tables_studies,
 )
 
 COLUMNS = ('TM', 'TFM', 'M', 'FM')
@@ -81,13 +81,22 @@ JUDGES = [
     (judges.keeps_main, 'table2'), (judges.at_scratch, 'table2'),
     (judges.within_budget, 'fig8_authors', '20 epochs', False),
     (judges.within_budget, 'fig8_authors', 'VMask 50x5', True),
-    (judges.smaller_hides_more,),
+    (judges.keeps_main, 'table2', 'VMask-AS'),
+    (judges.smaller_hides_more, 'fig8', 'fig8_authors'),
+    (judges.smaller_leaves_less, 'fig8'), (judges.main_at_budgets, 'fig8'),
     (judges.falling, ('1', '2', '3'), True, 'table1_mlp3'),
     (judges.falling, ('1', '1,2'), False, 'table1_mlp3'),
     (judges.not_adjacent, 'table1_mlp3'),
     (judges_studies.more_parties, 'parties'),
     (judges_studies.more_parties, 'attackers'),
-    (judges_studies.robust, '_lenet5'), (judges_studies.robust, ''),
+    (judges_samples.within_budget, '_lenet5', 40),
+    (judges_samples.other_task, '_lenet5'),
+    (judges_samples.trends, ('sizes',), '', judges_samples.MORE),
+    (judges_samples.near_the_usual, '_lenet5'),
+    (judges_samples.near_the_usual, ''),
+    (judges_studies.rises_each_epoch, 'none'),
+    (judges_studies.still_rises, ('MID',)), (judges_studies.top_two_apart,),
+    (judges_studies.first_is_largest,),
     (judges_studies.close_throughout,), (judges_studies.lowest_throughout,),
     (judges_trades.random_is_worse,), (judges_trades.hardly_help, ('NG',)),
     (judges_trades.best_trade, ('NG', 'dCor')),

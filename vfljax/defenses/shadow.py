@@ -210,7 +210,8 @@ def leakage(
   """The simulated attacker's score on a shadow, a scalar in [0, 1].
 
   Its accuracy on the auxiliary samples whose labels it does not know; for two
-  classes the AUC, as in VMask.
+  classes the AUC, as in VMask. Its Algorithm 3 splits the known samples, to
+  train on some and be scored by the rest; here it trains on all of them.
 
   Args:
     key: Seeds the redrawn layers, the head and the training.
