@@ -84,6 +84,11 @@ def above(apart: float, spread: float) -> bool | None:
   return None if abs(apart) <= spread else apart > 0
 
 
+def every(parts: Sequence[bool | None]) -> bool | None:
+  """Whether all hold; one that does not refutes, and else `None` decides."""
+  return False if False in parts else None if None in parts else True
+
+
 def named(cell: Cell) -> str:
   """'DP-L 0.001', 'GS, drop 90 %'."""
   name, strength = cell
@@ -92,6 +97,13 @@ def named(cell: Cell) -> str:
   value = reading.strength(cell)
   label = 'no defense' if name == 'none' else name
   return label + (f' {value}' if value else '')
+
+
+def worth(point: Point) -> str:
+  """What is left of the passive party's worth, where that is under half."""
+  if point.left >= 0.5:
+    return ''
+  return f' ({100 * point.left:.0f} % of the worth left)'
 
 
 def success(

@@ -1,18 +1,22 @@
-"""Verdicts on MID's claims on CAFE (section 5.7, Tables 1 and 2).
+"""Verdicts on MID's claims on CAFE (sections 5.3 and 5.7, Tables 1 and 2).
 
 An attacker chooses the start or the end of training, seed by seed. Differences
 within the spread (see claims.py) decide nothing. An attack whose PSNR is no
 better than guessing the pool's mean image has failed, however far below it is.
+Where a claim has several steps all must hold, and one the other way refutes it.
 The attack has 1500 steps here, far fewer than in the paper, and may therefore
 be weaker; every claim says so.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+import itertools
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict
 from experiments.mid import cafe, curves
 from experiments.mid.curves import Curves, Point
 from vfljax.report import reading
+from vfljax.report.reading import Cell
 
 PAPER = 'mid'
 DATA = dict(
@@ -26,7 +30,13 @@ RUNS = {f'cafe_{name}': f'cafe.py {data}' for name, data in DATA.items()} | {
     for name, data in DATA.items()
 }
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
-CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
+FREE, DEAREST = ('none', None), ('MID', cafe.LAMBDAS[-1])
+NOISE = 'DP-G', 0.1
+# Points of accuracy that the paper's highest lambda costs, "just slightly
+# harmed (see Tab. 1)": of CIFAR-10; it prints none of MNIST.
+SLIGHT = 100 * (cafe.TABLE2[FREE][1] - cafe.TABLE2[DEAREST][1])
+MUCH = 100 * (cafe.TABLE2[DEAREST][1] - cafe.TABLE2[NOISE][1])
+UNEQUAL = 'MID is on one passive party, DP-G on all'
 STAGES = dict(untrained='psnr_start', trained='psnr_end')
 Judge = Callable[[str], Verdict]  # of a record's name
 
@@ -63,42 +73,85 @@ def _rebuilds(record: str) -> Verdict:
   )
 
 
-def _fails(record: str) -> Verdict:
-  now, floor = found(record), mean_image(record)
-  strong, noise = now.by_defense['MID'][-1], now.by_defense['DP-G'][0]
-  lost, theirs = (_lost(record, p) for p in (strong, noise))
-  parts = [
-      curves.above(floor - strong.success, strong.spread),
-      curves.above(
-          noise.success - strong.success, noise.spread + strong.spread
-      ),
-      curves.above(CHEAP - lost.mean, lost.std),
-      curves.above(theirs.mean - lost.mean, theirs.std + lost.std),
-  ]
+def _fails(where: Cell, record: str) -> Verdict:
+  """Whether PSNR is below the mean image's under a defense."""
+  now, floor, point = found(record), mean_image(record), _at(record, where)
   return Verdict(
-      False if False in parts else None if None in parts else True,
-      f'PSNR {now.undefended.success:.1f} without, {_named(strong)}, '
-      f'{_named(noise)}, mean image {floor:.1f}; points lost, seed by seed: '
-      f'{lost.mean:.1f} +- {lost.std:.1f} ({strong.name}), {theirs.mean:.1f} '
-      f'+- {theirs.std:.1f} ({noise.name}); MID is on one passive party, DP-G '
-      'on all',
+      curves.above(floor - point.success, point.spread),
+      f'PSNR {now.undefended.success:.1f} without, {_named(point)}, mean image '
+      f'{floor:.1f}',
   )
 
 
-def _lost(record: str, point: Point) -> reading.Summary:
+def _slightly(record: str) -> Verdict:
+  """Whether the highest lambda costs as little as in the paper."""
+  lost = _lost(record, DEAREST)
+  return Verdict(
+      curves.above(SLIGHT - lost.mean, lost.std),
+      f'points lost, seed by seed: {_cost(record, DEAREST)}',
+  )
+
+
+def _below_noise(record: str) -> Verdict:
+  """Whether the highest lambda leaves less than DP-G."""
+  strong, noise = _at(record, DEAREST), _at(record, NOISE)
+  return Verdict(
+      curves.above(
+          noise.success - strong.success, noise.spread + strong.spread
+      ), f'PSNR {_named(strong)}, {_named(noise)}; {UNEQUAL}',
+  )
+
+
+def _cheaper(record: str) -> Verdict:
+  """Whether the highest lambda costs less accuracy than DP-G."""
+  lost, theirs = _lost(record, DEAREST), _lost(record, NOISE)
+  return Verdict(
+      curves.above(theirs.mean - lost.mean, theirs.std + lost.std),
+      f'points lost, seed by seed: {_cost(record, DEAREST)}, '
+      f'{_cost(record, NOISE)}; {UNEQUAL}',
+  )
+
+
+def _at(record: str, where: Cell) -> Point:
+  """A defense's PSNR at a strength."""
+  return next(
+      p for p in found(record).points if (p.defense, p.strength) == where
+  )
+
+
+def _lost(record: str, where: Cell) -> reading.Summary:
   """Points of accuracy that a defense costs, seed by seed."""
   results = evidence.load(PAPER, record).results
-  where = point.defense, point.strength
   return reading.summarize(reading.utility_loss(results, where).values())
 
 
+def _cost(record: str, where: Cell) -> str:
+  lost = _lost(record, where)
+  return f'{lost.mean:.1f} +- {lost.std:.1f} ({curves.named(where)})'
+
+
 def _falls(record: str) -> Verdict:
+  """Whether every step of lambda leaves less."""
   points = found(record).by_defense['MID']
-  zero, strong = points[0], points[-1]
+  return _less(points, list(itertools.pairwise(points)))
+
+
+def _ends(record: str) -> Verdict:
+  """Whether the highest lambda leaves less than none."""
+  points = found(record).by_defense['MID']
+  return _less(points, [(points[0], points[-1])])
+
+
+def _less(
+    points: Sequence[Point], steps: Sequence[tuple[Point, Point]]
+) -> Verdict:
+  """Whether PSNR falls at all of these steps, by more than the spread."""
   return Verdict(
-      curves.above(
-          zero.success - strong.success, zero.spread + strong.spread
-      ), 'PSNR ' + ', '.join(_named(p) for p in points),
+      curves.every([
+          curves.above(before.success - after.success,
+                       before.spread + after.spread)
+          for before, after in steps
+      ]), 'PSNR ' + ', '.join(map(_named, points)),
   )
 
 
@@ -117,9 +170,20 @@ def _named(point: Point) -> str:
 JUDGES: tuple[tuple[str, str, Judge], ...] = (
     ('Section 5.7', 'CAFE rebuilds more than the mean image where nothing '
      'defends', _rebuilds),
-    ('Section 5.7', 'CAFE fails at the highest lambda, which costs under 3 '
-     'points, and MID is below DP-G in PSNR and in cost', _fails),
-    ('Section 5.7', 'the highest lambda leaves less than lambda 0', _falls),
+    ('Section 5.7', "CAFE fails at MID's highest lambda: PSNR below the mean "
+     "image's", partial(_fails, DEAREST)),
+    ('Section 5.7', '... and under DP-G 0.1', partial(_fails, NOISE)),
+    ('Section 5.7', 'the highest lambda "just slightly" harms the model: it '
+     f'costs no more than the {SLIGHT:.1f} points of Table 1 (CIFAR-10)',
+     _slightly),
+    ('Section 5.7', 'the highest lambda is below DP-G 0.1 in PSNR',
+     _below_noise),
+    ('Section 5.7', 'the highest lambda costs less accuracy than DP-G 0.1 (the '
+     f'paper on CIFAR-10: {MUCH:.0f} points less)', _cheaper),
+    ('Section 5.7', 'PSNR falls as lambda rises: at each step of 0, 1, 100, '
+     '10000 by more than the spread of both', _falls),
+    ('Section 5.3', 'the bottleneck does more than its layers: the highest '
+     'lambda leaves less than lambda 0', _ends),
     ('Table 2', 'at lambda 0 CAFE still rebuilds more than the mean image',
      _survives),
 )

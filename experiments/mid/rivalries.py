@@ -87,10 +87,7 @@ def decided(lines: Sequence[Compared]) -> Verdict:
       (n for n in range(1, len(lines)) if below(lines[:n])), default=0
   )
   said = '; '.join(
-      f'{c.loss:g} points lost: {c}' + (
-          f' ({100 * c.mine.left:.0f} % of the worth left)'
-          if c.mine.left < 0.5 else ''
-      ) for c in lines
+      f'{c.loss:g} points lost: {c}{curves.worth(c.mine)}' for c in lines
   )
   if up_to:
     said = f'up to {lines[up_to - 1].loss:g} points it is below; {said}'
@@ -199,6 +196,38 @@ CARS = DIRECTION_LAST._replace(
 LEARNED_CARS = LEARNED_TWO._replace(
     title='learned gradients on cars and lorries, start or end',
     record='fig8_cifar10',
+)
+DIRECTIONS = DIRECTION, DIRECTION_LAST, CARS
+ALL_CIFAR10 = tuple(one for where, one in CIFAR10 if where != 'ours')
+
+
+def _stolen(
+    record: str, who: str, plain: str, others: Sequence[str]
+) -> Sequence[Rivalry]:
+  """Model completion: its head alone is tuned, or the whole model is."""
+  return tuple(
+      Rivalry(f'{who} completion, {how}, a subset of CIFAR-10', record, attack,
+              ['accuracy_last'], others=others)
+      for how, attack in (
+          ("MixMatch with the head alone tuned (as in Fu et al.'s code), 40 "
+           'labels', 'mixmatch:frozen'),
+          ('MixMatch, all tuned, 40 labels', 'mixmatch'),
+          ('MixMatch, all tuned, 10 labels', 'mixmatch:10'),
+          ('plain, all tuned, 40 labels', plain),
+          ('plain, all tuned, 10 labels', f'{plain}:10'),
+      )
+  )
+
+
+STOLEN = (
+    *_stolen('fig3_pmc', 'passive', 'model_completion', ('DP-L', 'GS', 'DG')),
+    *_stolen('fig3_amc', 'active', 'active_completion', ('DP-L', 'GS')),
+)
+# The paper's own attacks, once each: what lambda does to them.
+PAPERS = (
+    *STOLEN, DIRECT, LAST, LAST_FASHION, FIRST, FIRST_FASHION, TWO, TWO_FASHION,
+    NOISY, NOISY_FASHION, MISSING, MISSING_FASHION, *ALL_CIFAR10, *DIRECTIONS,
+    FOUR,
 )
 RIVALRIES = (
     DIRECT, LAST, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST,

@@ -113,9 +113,37 @@ def test_lambda_does_it_only_beyond_the_spread(monkeypatch, least, held):
   """Lambda 0 leaves 10; lambda 0 alone is no lambda above it."""
   use(monkeypatch, point('MID', 0, 50, 10), point('MID', 0.01, 49, least),
       point('MID', 1, 40, 0))
-  assert claims._nothing_but_a_network().held is held
+  assert claims._nothing_but_a_network(rivalries.LAST).held is held
   use(monkeypatch, point('MID', 0, 50, 10), point('MID', 1, 40, least))
-  assert claims._nothing_but_a_network().held is None
+  assert claims._nothing_but_a_network(rivalries.LAST).held is None
+
+
+@pytest.mark.parametrize('utility, undefended, last, missing', [
+    (45.1, 50, True, True), (44.9, 50, None, None), (44.9, 49, True, None),
+])
+def test_a_lambda_above_0_costs_five_points_at_most(
+    monkeypatch, utility, undefended, last, missing
+):
+  """Of missing features from the best model's, which is at lambda 0 here."""
+  use(monkeypatch, point('MID', 0, 50, 10), point('MID', 1, utility, 5),
+      undefended=undefended)
+  for rivalry, held in ((rivalries.LAST, last), (rivalries.MISSING, missing)):
+    found = claims._nothing_but_a_network(rivalry)
+    assert found.held is held
+    assert ('(40 % of the worth left)' in found.because) == bool(held)
+
+
+def test_theorems_are_named():
+  found = {c.where: c for c in claims.CLAIMS if c.where.startswith('Theorem')}
+  assert list(found) == ['Theorem 4.1', 'Theorem 4.2']
+  assert all(c.judge().held is None for c in found.values())
+
+
+@pytest.mark.parametrize('parts, held', [
+    ([True, True], True), ([True, None], None), ([None, False], False),
+])
+def test_all_parts_hold_or_one_refutes(parts, held):
+  assert curves.every(parts) is held
 
 
 def test_nothing_to_compare_is_no_verdict(monkeypatch):
