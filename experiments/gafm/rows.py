@@ -6,7 +6,9 @@ import numpy as np
 from experiments import evidence, redrawn
 from experiments.gafm import common, measured
 
-Row = dict[str, float]  # 'auc', 'worst', 'best' and attacks, in percent
+# 'auc', 'worst', 'best', attacks and 'width/' an attack, worst to best seed, in
+# percent; 'auc/' an attack.
+Row = dict[str, float]
 BySeed = Mapping[str, np.ndarray]  # The same by seed, without the ends.
 
 
@@ -30,7 +32,7 @@ def by_seed(where: str, epoch: str) -> BySeed:
 
 
 def row(where: str, epoch: str) -> Row:
-  """Means over seeds, and the worst and the best seed's AUC."""
+  """Means over seeds, and how far these are apart, see `Row`."""
   found = by_seed(where, epoch)
   (made,) = _rows(found, np.full((1, len(found['auc'])), 1 / len(found['auc'])))
   return made
@@ -54,8 +56,13 @@ def drawn(places: Sequence[str], epoch: str) -> list[tuple[Row, ...]]:
 def _rows(found: BySeed, weights: np.ndarray) -> list[Row]:
   """A row for each of [draws, seeds] shares of the seeds."""
   means = {name: weights @ x for name, x in found.items()}
-  auc, there = found['auc'], weights > 0
-  means['worst'] = np.where(there, auc, np.inf).min(1)
-  means['best'] = np.where(there, auc, -np.inf).max(1)
+  there = weights > 0
+  ends = {
+      name: (np.where(there, x, np.inf).min(1),
+             np.where(there, x, -np.inf).max(1))
+      for name, x in found.items() if '/' not in name
+  }
+  means['worst'], means['best'] = ends.pop('auc')
+  means |= {f'width/{a}': most - least for a, (least, most) in ends.items()}
   values = np.stack([*means.values()], 1).tolist()
   return [dict(zip(means, one)) for one in values]

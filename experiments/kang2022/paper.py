@@ -110,6 +110,13 @@ VNN = dict(
         )),
     ),
 )
+# Of how many scores a takeaway of section 8 is so in the paper's own tables,
+# which is what its "generally" and "have difficulty" leave room for: 4 or more
+# of ISO and DP-L (Tables 10, 11) and of Marvell (13, 14), below 4 against MC
+# (12; 15 without BHI, where it is 4 without a protection).
+OFTEN = dict(vlr_1=(8, 8), vlr_2=(9, 10), vnn_1=(6, 8), vnn_2=(27, 27))
+# How many scores are the same in Tables 13 (VHNN) and 14 (VSNN), and of all.
+EQUAL = (13, 24)
 # Undefended accuracy, Table 15.
 _TEN_CLASSES = {
     ('vhnn', 'nuswide10'): 79.2, ('vhnn', 'cifar10'): 74.0,

@@ -13,7 +13,7 @@ import numpy as np
 from experiments import redrawn
 from vfljax import evaluation
 from vfljax.report import ranks, reading
-from vfljax.report.reading import Results
+from vfljax.report.reading import Cell, Results
 
 SCORING = ('norm_scoring', 'direction_scoring')
 SETTINGS = {
@@ -58,8 +58,18 @@ def drawn(
   Args:
     which: Results of the same trainings have the same number, see `redrawn`.
   """
-  wanted = tuple(attacks)
   found: dict[str, np.ndarray] = {}
+  for (defense, _), score in drawn_cells(results, attacks, which).items():
+    found[defense] = np.maximum(found.get(defense, 0), score)
+  return found
+
+
+def drawn_cells(
+    results: Results, attacks: Iterable[str], which: int = 0
+) -> dict[Cell, np.ndarray]:
+  """PU scores of every draw of the seeds, see `drawn`: {cell: [draws]}."""
+  wanted = tuple(attacks)
+  found = {}
   for trade in ranks.trades(results):
     leaks = [
         reading.leakage(results, trade.cell, a) for a in wanted
@@ -70,22 +80,30 @@ def drawn(
       continue
     shares = redrawn.weights(len(loss), which)
     mean = lambda x, w=shares: np.round(w @ np.array([*x.values()]), 1)
-    score = evaluation.pu_score(
+    found[trade.cell] = evaluation.pu_score(
         np.max([mean(leak) for leak in leaks], axis=0), mean(loss)
     )
-    before = found.get(trade.cell[0], 0)
-    found[trade.cell[0]] = np.maximum(before, score)
   return found
+
+
+def as_often(so: Sequence, own: tuple[int, int]) -> np.ndarray:
+  """Whether that is so at least as often as in the paper, `own` of how many.
+
+  Args:
+    so: [scores] or [scores, draws] of booleans, at least one score.
+  """
+  return np.sum(so, axis=0) * own[1] >= own[0] * len(so)
 
 
 def thwarting(
     everything: Sequence[Results], numbers: Sequence[int],
-    defenses: Sequence[str],
+    defenses: Sequence[str], own: tuple[int, int],
 ) -> float:
-  """In which share of the draws the defenses thwart all attacks everywhere.
+  """In which share of the draws the defenses thwart as often as in the paper.
 
   Args:
     numbers: Numbers of the evaluation settings.
+    own: Of how many of the paper's scores that is so, see `as_often`.
 
   Returns:
     NaN if none of them was measured.
@@ -97,13 +115,43 @@ def thwarting(
       if results.title[2] in KINDS[kind]:
         scores = drawn(results, attacks, which)
         all_of += [scores[d] >= THWARTED for d in defenses if d in scores]
-  return float(np.all(all_of, axis=0).mean()) if all_of else float('nan')
+  return float(as_often(all_of, own).mean()) if all_of else float('nan')
+
+
+def moved(
+    everything: Sequence[Results], defense: str, attacks: Sequence[str]
+) -> tuple[dict[str, list[int]], np.ndarray | None]:
+  """A defense's PU scores by data set, one a strength; and how far they move.
+
+  The second is, for every draw of the seeds, the largest difference between two
+  strengths on one data set. Data with one strength, or not all of the attacks,
+  are left out; `None` if none are left.
+  """
+  found, ranges = {}, []
+  for which, (name, results) in enumerate(named(everything)):
+    mine = [
+        t for t in against(results, defense, attacks)
+        if {*attacks} <= {*t.leakage}
+    ]
+    if len(mine) > 1:
+      found[name] = [t.score for t in mine]
+      scores = drawn_cells(results, attacks, which)
+      ranges.append(np.ptp([scores[t.cell] for t in mine], axis=0))
+  return found, np.max(ranges, axis=0) if ranges else None
 
 
 def best(
     results: Results, defense: str, attacks: Iterable[str]
 ) -> ranks.Trade | None:
   """A defense's strength with the best PU score; of equals the tightest."""
+  mine = against(results, defense, attacks)
+  return min(mine, key=lambda t: t.order, default=None)
+
+
+def against(
+    results: Results, defense: str, attacks: Iterable[str]
+) -> list[ranks.Trade]:
+  """A defense's trades at its strengths, against some of the attacks."""
   wanted = set(attacks)
   mine = []
   for trade in ranks.trades(results):
@@ -116,7 +164,7 @@ def best(
       mine.append(trade._replace(
           leakage=leaks, worst=worst, score=0 if trade.lost.diverged else score
       ))
-  return min(mine, key=lambda t: t.order, default=None)
+  return mine
 
 
 def of_setting(

@@ -6,7 +6,7 @@ import pytest
 
 from experiments import redrawn
 from experiments.gafm import (
-    by_scripts, claims, common, numbers, rows, scripts, terms,
+    by_scripts, claims, common, numbers, rows, rules, scripts, terms,
 )
 from vfljax.runner.workdir import recording
 
@@ -17,14 +17,14 @@ MORE = LEAST | THREE
 
 
 def test_each_attack_counts_ours_too():
-  assert claims.all_less(LEAST, MORE)
+  assert rules.all_less(LEAST, MORE)
   ours = dict(value=60.0, residual=66.0)
   theirs = dict(value=70.0, residual=56.0)
-  assert not claims.all_less(LEAST | ours, MORE | theirs)
-  assert claims.all_less(LEAST | ours, MORE | dict(theirs, residual=67.0))
-  assert claims.strongest(LEAST | ours) == 66
+  assert not rules.all_less(LEAST | ours, MORE | theirs)
+  assert rules.all_less(LEAST | ours, MORE | dict(theirs, residual=67.0))
+  assert rules.strongest(LEAST | ours) == 66
   with pytest.raises(KeyError):  # Measured of one alone: no comparison.
-    claims.all_less(LEAST | ours, MORE)
+    rules.all_less(LEAST | ours, MORE)
 
 
 def judged(monkeypatch, best, last, **changed):
@@ -38,7 +38,7 @@ def judged(monkeypatch, best, last, **changed):
       for name, x in by_epoch[epoch][where == 'r/none'].items()
       if name not in ('worst', 'best')
   })
-  test = claims.Test('', '', ('r/gafm', 'r/none'), claims.all_less, 'all')
+  test = claims.Test('', '', ('r/gafm', 'r/none'), rules.all_less, 'all')
   return claims.judged(test._replace(**changed))
 
 
@@ -92,6 +92,19 @@ def test_rows_of_a_record_are_drawn_together(monkeypatch):
   assert any(a['worst'] > 60 for a, _, _ in found)  # That seed was not drawn.
   assert all(a['worst'] <= a['auc'] <= a['best'] for a, _, _ in found)
   assert rows.row('r/a', 'max') == dict(auc=75, worst=60, best=90)
+
+
+def test_how_far_leaks_are_apart_is_of_the_seeds_that_were_drawn(monkeypatch):
+  monkeypatch.setattr(rows, 'by_seed', lambda where, epoch: {
+      'auc': np.array([90.0, 80]), 'mean': np.array([60.0, 95]),
+      'auc/mean': np.array([1.5, 0.8]),
+  })
+  found = rows.row('r/a', 'max')
+  assert (found['width/mean'], found['best'] - found['worst']) == (35, 10)
+  assert 'width/auc/mean' not in found
+  widths = [one['width/mean'] for one, in rows.drawn(['r/a'], 'max')]
+  assert {*widths} == {0, 35}  # One seed twice, or both.
+  assert np.mean(widths) == pytest.approx(35 / 2, abs=2)
 
 
 def test_no_number_never_holds(monkeypatch):
@@ -225,3 +238,20 @@ def test_terms_cancel_only_if_seeds_agree(monkeypatch):
   assert terms.opposed(SPAMBASE).held is None
   centers['GAN'] = [[0.03]] * 3  # Not opposed.
   assert terms.opposed(SPAMBASE).held is False
+
+
+@pytest.mark.parametrize('gan, ce, held', [
+    ((-0.03,) * 3, (0.02,) * 3, True), ((0.03,) * 3, (-0.02,) * 3, False),
+    ((-0.03,) * 3, (-0.02,) * 3, False), ((0.03,) * 3, (0.02,) * 3, False),
+    ((-0.03, -0.03, 0.02), (0.02,) * 3, None),
+    ((-0.03,) * 3, (0.02, 0.02, -0.01), None),
+])
+def test_each_term_is_on_its_own_side(gan, ce, held, monkeypatch):
+  """The GAN's of y = 1 is left, the cross-entropy's right; next to none sent.
+  """
+  centers = dict(
+      GAN=[[x] for x in gan], CE=[[x] for x in ce], sent=[[0.001]] * 3
+  )
+  found = dict(centers=centers, opposed=[1, 1, 1])
+  monkeypatch.setattr(terms.scripts, 'read', lambda name: found)
+  assert terms.opposed(SPAMBASE).held is held

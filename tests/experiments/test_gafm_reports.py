@@ -8,7 +8,7 @@ import pytest
 
 from experiments import evidence
 from experiments.gafm import (
-    claims, common, numbers, pictures, scripts, tables, terms,
+    claims, common, numbers, pictures, rules, scripts, tables, terms,
 )
 from vfljax.defense import Spec
 from vfljax.defenses.gafm import gafm
@@ -180,10 +180,12 @@ def test_claims_say_where_the_last_epoch_decides_otherwise(keep):
 
 def row(rng, scale):
   """Numbers of one defense, around 70."""
-  attacks = (*claims.PAPERS, *claims.OURS)
+  attacks = (*rules.PAPERS, *rules.OURS)
   keys = ('auc', *attacks, 'best', 'auc/median', 'auc/mean')
   found = dict(zip(keys, 70 + scale * rng.uniform(-20, 20, len(keys))))
-  return found | dict(worst=60.0, auc=found['auc'] + 23 * (rng.random() < 0.5))
+  found |= dict(worst=60.0, auc=found['auc'] + 23 * (rng.random() < 0.5))
+  more = ('auc/norm', 'width/mean', 'width/median')
+  return found | dict(zip(more, rng.uniform(1, 9, len(more))))
 
 
 @pytest.mark.parametrize('test', claims.TESTS, ids=lambda t: t.text[:30])
@@ -254,6 +256,7 @@ def test_means_and_centers_of_both_terms():
     (0.3, -0.02, 0.28, False, False),  # Their sum, below the larger alone.
     (-0.032, 0.013, -0.019, False, True),  # So it is on Spambase.
     (-0.03, 0.02, -0.04, False, True),  # Apart, and yet more is sent.
+    (0.03, -0.02, 0.01, False, True),  # Opposed, the other way round.
 ])
 def test_verdicts_on_both_terms(gan, ce, sent, cancels, alike, monkeypatch):
   """Of the last epoch alone: in the one before they are the other way round."""

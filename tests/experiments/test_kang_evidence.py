@@ -138,6 +138,31 @@ OF_SETTING = {
 }
 
 
+def test_the_papers_own_share_is_that_of_its_tables():
+  """Of VLR's order GC, D-SGD, MN, DP-L, ISO; then Marvell."""
+  thwarted = [
+      score >= 4 for number in (10, 11) for row in PRINTED[number].values()
+      for score in row[3:]
+  ]
+  marvell = [
+      row[5] >= 4 for number in (13, 14) for row in PRINTED[number].values()
+  ]
+  vlr = [score < 4 for row in PRINTED[12].values() for score in row]
+  bhi = COMPLETED[1]
+  vnn = [score < 4 for row in COMPLETED if row is not bhi for score in row]
+  assert paper.OFTEN == {
+      name: (sum(so), len(so)) for name, so in (
+          ('vlr_1', thwarted), ('vlr_2', vlr), ('vnn_1', marvell),
+          ('vnn_2', vnn),
+      )
+  }
+  same = [
+      one == other for data, row in PRINTED[13].items()
+      for one, other in zip(row, PRINTED[14][data], strict=True)
+  ]
+  assert paper.EQUAL == (sum(same), len(same))
+
+
 @pytest.mark.parametrize('number, held', [
     (1, None), (2, None), (3, True), (4, None), (5, None),
 ])
@@ -198,7 +223,7 @@ def test_more_labels_bring_less(falls, shares, held, monkeypatch):
   monkeypatch.setattr(
       evidence, 'load', lambda paper, name: evidence.Kept({}, found)
   )
-  assert claims._few_labels().held is held
+  assert known_labels.judged().held is held
 
 
 @pytest.mark.parametrize('steps, held', [
@@ -245,8 +270,11 @@ def scored(*points):
 def test_a_score_that_hangs_on_a_seed_is_not_decided(points, held, share):
   """A mean of 10 points is the limit; each seed is drawn alone in a quarter."""
   one = scored(*points)
-  found = pu_scores.thwarting([one], (1, 2), ('iso', 'dp_laplace'))
-  assert found == pytest.approx(share, abs=0.05)
+  of = lambda own: pu_scores.thwarting(
+      [one], (1, 2), ('iso', 'dp_laplace'), own
+  )
+  assert of((8, 8)) == pytest.approx(share, abs=0.05)
+  assert of((1, 2)) == 1  # ISO's two of four.
   verdict = takeaways.verdicts([takeaways.Run(one, None)])[0]
   assert verdict.held is held
   assert ('drawn anew' in verdict.because) == (held is None)

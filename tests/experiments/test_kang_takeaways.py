@@ -96,7 +96,7 @@ def test_mixup_must_fall(tmp_path, ssim, held):
 def test_the_table_is_markdown(vlr, capsys):
   assert takeaways.main([str(vlr)]) == 0
   printed = capsys.readouterr().out
-  assert '| VLR 2: no protection thwarts MC' in printed and 'HELD' in printed
+  assert '| VLR 2: protections have difficulty' in printed and 'HELD' in printed
   assert takeaways.main([]) == 2
 
 
@@ -281,7 +281,6 @@ def test_two_readings_of_a_data_set_both_count(tmp_path, experiment, second):
     assert sorted(table['marvell'] for table in scores.values()) == [0, 5]
     assert len(set(scores)) == 2
     assert verdict(folders, 'VNN 1a').held is False
-    assert verdict(folders, 'VNN 1b').held is False
   assert second in pu_scores.of_setting([
       run.results for path in (good, bad) for run in alike.read(path)
   ], 4)

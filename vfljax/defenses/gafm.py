@@ -8,13 +8,15 @@ terms, each normalised first.
 
 Han et al., "GAN-based vertical federated learning for label protection" (ICLR
 2023 submission), Algorithm 1. What the paper leaves open follows the authors'
-public code, and each has an argument: one norm over the batch, u drawn anew
-every round, f(x) in (0, 1) used as the probability (Eq. 5 prints sigma(f), and
-sigma(1 - f) by mistake), G with one hidden layer and D with two, and f(x) as
-the prediction: nothing ties the direction of G's output to the labels, so that
-its AUC is near 0 as often as near 1. experiments/gafm/README.md has the
-evidence and the defense's limit: an attacker who regresses its gradients on its
-own embeddings reads the labels.
+public code: one norm over the batch, u drawn anew every round. Against the
+paper, with its code: f(x) in (0, 1) is the probability (Eq. 5 prints sigma(f),
+and sigma(1 - f) by mistake), and G has one hidden layer and D two (the paper
+calls both a "1-layer DNN"). Against the paper and its code, which predict by
+G(f(x)): f(x) predicts, because nothing ties the direction of G's output to the
+labels, so that its AUC is near 0 in some trainings and near 1 in others. Each
+has an argument. experiments/gafm/README.md has the evidence (Table 2 by both
+predictions) and the defense's limit: an attacker who regresses its gradients
+on its own embeddings reads the labels.
 """
 from functools import partial
 from typing import Any, NamedTuple
