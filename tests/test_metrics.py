@@ -67,7 +67,7 @@ def test_roc_auc_is_exact_for_many_samples():
 
 @pytest.mark.parametrize('share', [0.5, 0.9])
 def test_roc_auc_of_millions_of_samples_does_not_overflow(share):
-  n = 1_300_000  # 1.2 million positives: 2^31 and more, at most 2047 each.
+  n = 2_500_000  # Of half of them low parts, 2047 on average, pass 2^31.
   rng = np.random.default_rng(0)
   labels = rng.random(n) < share
   scores = (rng.normal(size=n) + labels).astype(np.float32)

@@ -121,7 +121,7 @@ def goes_by_name(made: Any) -> bool:
   program itself is none: there cloudpickle sends what the object is, and where
   it was told to (`register_pickle_by_value`).
   """
-  module = made.__module__
+  module = made.__module__ or ''
   there = getattr(sys.modules.get(module), made.__name__, None)
   told = getattr(
       sys.modules.get('cloudpickle'), 'list_registry_pickle_by_value', set

@@ -261,7 +261,7 @@ def _is_kept(x: Any) -> bool:
   """Whether JAX carries it from round to round."""
   try:
     return jax.typeof(x) is not None
-  except TypeError:
+  except (TypeError, OverflowError):  # As of 2**40, without 64 bits.
     return False
 
 

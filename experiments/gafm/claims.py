@@ -251,10 +251,10 @@ CLAIMS = (
         (terms.DATA['reviews'], 'reviews', f'Table 7{REVIEWS}'),
     ) for claim in (
         Claim(f'Section 3.4, Figures 2 (IMDB) and 4; here: {here}',
-              "The two terms' class centers are opposed (of y = 1 the GAN's "
-              "left and the cross-entropy's right of y = 0) and cancel (what "
-              'is sent is nearer to zero than either term), all by the 95 % '
-              'interval',
+              "The two terms' class centers are opposed (class 1's is below "
+              "class 0's in the GAN's term and above it in the "
+              "cross-entropy's) and cancel (what is sent is nearer to zero "
+              'than either term), all by the 95 % interval',
               partial(terms.opposed, of), (of.record,)),
         Claim(table, "Both terms' means are of comparable size",
               partial(terms.comparable, of), (of.record,)),

@@ -103,7 +103,7 @@ def worth(point: Point) -> str:
   """What is left of the passive party's worth, where that is under half."""
   if point.left >= 0.5:
     return ''
-  return f' ({100 * point.left:.0f} % of the worth left)'
+  return f' ({100 * point.left:z.0f} % of the worth left)'
 
 
 def success(

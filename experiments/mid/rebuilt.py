@@ -96,10 +96,20 @@ def _below_noise(record: str) -> Verdict:
   """Whether the highest lambda leaves less than DP-G."""
   strong, noise = _at(record, DEAREST), _at(record, NOISE)
   return Verdict(
-      curves.above(
-          noise.success - strong.success, noise.spread + strong.spread
-      ), f'PSNR {_named(strong)}, {_named(noise)}; {UNEQUAL}',
+      _apart(record, noise, strong), f'PSNR {_named(strong)}, {_named(noise)}, '
+      f'mean image {mean_image(record):.1f}; {UNEQUAL}',
   )
+
+
+def _apart(record: str, more: Point, less: Point) -> bool | None:
+  """Whether one leaves more than the other, by more than the spread.
+
+  Two attacks that have both failed tell nothing of who hides more.
+  """
+  floor = mean_image(record)
+  if not any(curves.above(p.success - floor, p.spread) for p in (more, less)):
+    return None
+  return curves.above(more.success - less.success, more.spread + less.spread)
 
 
 def _cheaper(record: str) -> Verdict:
@@ -133,25 +143,21 @@ def _cost(record: str, where: Cell) -> str:
 def _falls(record: str) -> Verdict:
   """Whether every step of lambda leaves less."""
   points = found(record).by_defense['MID']
-  return _less(points, list(itertools.pairwise(points)))
+  return _less(record, list(itertools.pairwise(points)))
 
 
 def _ends(record: str) -> Verdict:
   """Whether the highest lambda leaves less than none."""
   points = found(record).by_defense['MID']
-  return _less(points, [(points[0], points[-1])])
+  return _less(record, [(points[0], points[-1])])
 
 
-def _less(
-    points: Sequence[Point], steps: Sequence[tuple[Point, Point]]
-) -> Verdict:
-  """Whether PSNR falls at all of these steps, by more than the spread."""
+def _less(record: str, steps: Sequence[tuple[Point, Point]]) -> Verdict:
+  """Whether PSNR falls at all of these steps."""
+  points = ', '.join(map(_named, found(record).by_defense['MID']))
   return Verdict(
-      curves.every([
-          curves.above(before.success - after.success,
-                       before.spread + after.spread)
-          for before, after in steps
-      ]), 'PSNR ' + ', '.join(map(_named, points)),
+      curves.every([_apart(record, *step) for step in steps]),
+      f'PSNR {points}, mean image {mean_image(record):.1f}',
   )
 
 

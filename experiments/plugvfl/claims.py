@@ -82,8 +82,9 @@ def _labels(record: str, data: str) -> list[Claim]:
             (record,)),
       Claim('ours', f'... p = 0.05 and {FIVE} ({data})', judge('all', 3, five),
             (record,)),
-      Claim('ours', '... at any of them, and the model is still half a point '
-            f'better than the active party alone ({data})', useful, (record,)),
+      Claim('ours', '... at any cost, p and steps of psi, in a model that is '
+            f'half a point better than the active party alone ({data})', useful,
+            (record,)),
   ]
 
 

@@ -49,8 +49,9 @@ def _of_samples(
              f'({setting}, budget {budget / 100:g}{beyond})',
              judges_samples.within_budget,
              names[:3], suffix, budget),
-      _claim('Section V-G, Table IV', 'with samples of another task the attack '
-             f'is near or below "Scratch" ({setting})',
+      _claim('Section V-G, Table IV', 'with samples of another task main '
+             'accuracy is kept and the attack is near or below "Scratch" '
+             f'({setting})',
              judges_samples.other_task, names[3:], suffix),
       _claim('Section V-G, Figure 9', 'more auxiliary samples make a better '
              f'shadow, a lower attack and more hidden layers ({setting})',
@@ -152,11 +153,11 @@ CLAIMS = (
            'a rising trend', judges_studies.still_rises, ('fig5_tm',),
            ('dCor', 'LabelDP', 'MID')),
     _claim('Appendix D2, Figure 14', 'the two layers of the largest '
-           'accumulated gradient norms are not adjacent (MLP3)',
-           judges_studies.top_two_apart, ('fig5_tm',)),
+           'accumulated gradient norms are not adjacent (MLP3; the paper: '
+           'VGG13, ResNet18)', judges_studies.top_two_apart, ('fig5_tm',)),
     _claim('Appendix D2, Figure 14', "the first layer's norm is significantly "
-           "larger than all others' (MLP3)", judges_studies.first_is_largest,
-           ('fig5_tm',)),
+           "larger than all others' (MLP3; the paper: VGG13, ResNet18)",
+           judges_studies.first_is_largest, ('fig5_tm',)),
     *(part for suffix, (setting, budget, beyond) in SAMPLES.items()
       for part in _of_samples(suffix, setting, budget, beyond)),
     _claim('Table II', 'VMask-RS protects worse', judges_trades.random_is_worse,

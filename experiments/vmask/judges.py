@@ -62,11 +62,12 @@ def _left(rows: dict[str, Row], variant: str) -> tuple[Found, str]:
   """Whether a variant's attack is at scratch, and how far from it."""
   one, most = rows.get(variant, {}), MOST_LEFT.get(variant, MOST_LEFT['VMask'])
   gap = apart(one, 'attack', rows.get('none', {}), 'scratch')
-  found = within(gap, most)
-  if 'VMask-ALLS' in rows:
+  found, text = within(gap, most), signed(gap)
+  if not found and 'VMask-ALLS' in rows:
     left = apart(one, 'attack', rows['VMask-ALLS'])
     found = either(found, within(left, most))
-  return found, signed(gap)
+    text += f' ({signed(left)} from VMask-ALLS)'
+  return found, text
 
 
 def at_full_size(*records: str) -> Verdict:

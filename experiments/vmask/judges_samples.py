@@ -32,7 +32,7 @@ SAID = {
 def within_budget(suffix: str, budget: float) -> Verdict:
   """Main clearly at most 0.34 points off vanilla, attack clearly at most the
   budget, from 64 samples a class up and 4 classes up and with all noises, as
-  the paper says it of these.
+  the paper says it of these. Nothing is decided of a budget below scratch.
   """
   shown, found = [], {}
   for name in tables_studies.AUXILIARY[:3]:
@@ -40,8 +40,9 @@ def within_budget(suffix: str, budget: float) -> Verdict:
     rows = {what: row for what, row in rows.items() if _said(what)}
     for what, row in rows.items():
       lost = apart(plain, 'main', row)
-      attack = row.get('attack 1', [])
-      found[what] = every((within(lost, MOST_LOST), within(attack, budget)))
+      attack, scratch = row.get('attack 1', []), mean(plain['scratch 1'])
+      kept = None if scratch > budget else within(attack, budget)
+      found[what] = every((within(lost, MOST_LOST), kept))
     shown.append(', '.join(
         f'{what} {evidence.spread(row.get("attack 1", []))}'
         for what, row in rows.items()

@@ -137,14 +137,15 @@ def test_a_strength_alone_moves_nowhere():
 
 
 LEFT = {NS: 3, DS: 6, DL: 20}
-FREE = {NS: 8, DS: 50, DL: 50}
+FREE = {NS: 40, DS: 50, DL: 50}
 
 
 @pytest.mark.parametrize('left, free, held', [
-    ({}, {}, True), ({NS: 10.5, DS: 20}, {NS: 40}, False),
-    ({NS: 9.5, DS: 20}, {NS: 40}, True),
-    ({NS: (5, 14.9), DS: 20}, {NS: 40}, None), ({NS: 4}, {NS: 3}, False),
-    ({NS: (3, 5), DS: 10}, {NS: 4.1}, None), ({DS: 2}, {}, False),
+    ({}, {}, True), ({NS: 10.5, DS: 20}, {}, False),
+    ({NS: 9.5, DS: 20}, {}, True), ({NS: (5, 14.9), DS: 20}, {}, None),
+    # Where NS leaks little without MN there is nothing to thwart.
+    ({}, {NS: 8}, None), ({}, {NS: (8, 14)}, None), ({DS: 2}, {NS: 8}, None),
+    ({}, {NS: 10.5}, True), ({DS: 2}, {}, False),
     ({DS: (3, 7)}, {}, None), ({DL: 2}, {}, False), ({DL: (3, 7)}, {}, None),
     ({'residue_reconstruction': 0}, {}, True),
 ])

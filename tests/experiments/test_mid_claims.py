@@ -85,12 +85,15 @@ def test_completed_models_have_40_and_10_labels_and_are_tuned(monkeypatch):
 
 
 @pytest.mark.parametrize('rvfr, held', [
-    (5, True), (23, True), (24.5, None), (30, False),
+    (5, True), (20.5, True), (23, None), (24.5, None), (30, False),
 ])
 def test_rvfr_is_as_good_on_noisy_samples_of_every_figure(
     monkeypatch, rvfr, held
 ):
-  """Figures 5c and 5d; MID leaves 20, and seeds spread by 1 together."""
+  """Figures 5c and 5d; MID leaves 20, and seeds spread by 1 together.
+
+  What is above MID at every loss is not as good, however near it is.
+  """
   made = curves_of(('RVFR', None, 49.8, rvfr), ('MID', 0, 49.8, 20))
   monkeypatch.setattr(rivalries.Rivalry, 'curves', lambda self: made)
   found = {c.records: c for c in claims.CLAIMS if c.text.startswith('RVFR is')}

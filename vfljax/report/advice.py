@@ -227,17 +227,10 @@ def _beside(
   first = list(others.values())[:RIVALS]
   near = [t for t in first if _shown(t)[1] - leak <= NEAR] or first[:1]
   return ''.join(
-      f'; {typed(t)} costs {_apart(costlier(results, best, t))} and leaks '
+      f'; {typed(t)} costs {_apart(ranks.dearer(results, best, t))} and leaks '
       + ('nothing either' if _shown(t)[1] == leak == 0 else
          _apart(ranks.less(results, best, t))) for t in near
   )
-
-
-def costlier(results: Results, one: Trade, other: Trade) -> Summary:
-  """How many points more `other` costs than `one`, over seeds of both."""
-  mine = reading.utility_loss(results, one.cell)
-  theirs = reading.utility_loss(results, other.cell)
-  return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
 
 
 def _apart(s: Summary) -> str:

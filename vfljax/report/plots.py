@@ -65,7 +65,7 @@ class Curve(NamedTuple):
     best: (index of the labelled point, its label); (-1, '') for none.
     band: Half-width of y's interval at each point, NaN if unknown; () for none.
     x_band: The same for x.
-    whole: Whether no seed is lost at each point, so that it may be best.
+    whole: Whether no seed is lost at each point: those are on the frontier.
   """
 
   style: int

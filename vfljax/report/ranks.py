@@ -12,7 +12,7 @@ import numpy as np
 from vfljax import evaluation
 from vfljax.report import lost, reading
 from vfljax.report.lost import Lost
-from vfljax.report.reading import Cell, Results, Summary
+from vfljax.report.reading import Cell, PerSeed, Results, Summary
 
 
 class Trade(NamedTuple):
@@ -122,16 +122,18 @@ def less(results: Results, one: Trade, other: Trade) -> Summary:
   """
   mine = reading.leakage(results, one.cell, one.worst)
   theirs = reading.leakage(results, other.cell, other.worst)
-  return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
+  return _more(mine, theirs)
 
 
 def dearer(results: Results, one: Trade, other: Trade) -> Summary:
   """How many points of utility more `other` costs than `one`, seed by seed."""
-  mine = reading.utility(results, one.cell)
-  theirs = reading.utility(results, other.cell)
-  return reading.summarize(
-      100 * (mine[s] - theirs[s]) for s in theirs if s in mine
-  )
+  mine = reading.utility_loss(results, one.cell)
+  theirs = reading.utility_loss(results, other.cell)
+  return _more(mine, theirs)
+
+
+def _more(mine: PerSeed, theirs: PerSeed) -> Summary:
+  return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
 
 
 def unranked(results: Results) -> list[tuple[str, Lost]]:

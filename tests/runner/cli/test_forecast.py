@@ -53,19 +53,14 @@ def test_methods_of_ones_own_under_our_names_are_said(monkeypatch):
   )
   monkeypatch.setitem(attacks.REGISTRY, 'norm_scoring', mine)
   said = lambda: ' '.join(forecast.text(config, TABLE).split())
-  assert 'Not of vfljax' not in said()
+  assert 'Your own methods' not in said()
   monkeypatch.setitem(defenses.REGISTRY, 'max_norm', Method(own))
-  assert (
-      'Not of vfljax is max_norm: a method of your own under a name of its '
-      'methods.'
-  ) in said()
+  told = 'Your own methods, not those of vfljax by these names: '
+  assert f'{told}max_norm.' in said()
   monkeypatch.setitem(
       attacks.REGISTRY, 'mean_scoring', recipe()(lambda: attacks.norm_scoring())
   )
-  assert (
-      'Not of vfljax are max_norm, mean_scoring: methods of your own under '
-      'names of its methods.'
-  ) in said()
+  assert f'{told}max_norm, mean_scoring.' in said()
 
 
 def test_one_of_each_is_no_plural():

@@ -65,11 +65,9 @@ def _replaced(entries: Sequence[Entry], chosen: Sequence[str]) -> list[str]:
       name for name in bases if name in attacks.__all__
       and not outside.is_ours(attackers.recipe(name))
   ]
-  many = len(own) > 1
   return own and [
-      f'Not of vfljax {"are" if many else "is"} {listing(own, 20)}: '
-      f'{"methods" if many else "a method"} of your own under '
-      f'{"names" if many else "a name"} of its methods.'
+      f'Your own methods, not those of vfljax by these names: '
+      f'{listing(own, 20)}.'
   ]
 
 

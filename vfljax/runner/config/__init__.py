@@ -137,7 +137,7 @@ class AttackConfig:
   # after it; the recorded value is their mean
   replay: bool = False  # attack rounds played again before and after training
   replay_rounds: int = number(0, 0, MOST)  # how many; 0: as many as the attack
-  # needs, an epoch's at most
+  # needs
   replay_at: str = word('both', ('both', 'start', 'end'))  # of training
   auxiliary: int = number(0, 0, WHOLE)  # training samples set aside for
   # attackers
