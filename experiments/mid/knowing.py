@@ -139,7 +139,6 @@ def _fails(told: Told) -> Verdict:
 
 RECORDS = (
     Told('cafe_defended', 'MNIST', cafe_defended.STEPS),
-    # From 40 rounds CAFE gets the mean image there, even without a defense.
     Told('cafe_defended_cifar10', 'CIFAR-10', cafe.STEPS,
          f' --config.attack.cafe.steps={cafe.STEPS}'
          ' --config.attack.replay_rounds=150'),

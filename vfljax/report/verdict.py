@@ -90,8 +90,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
 def _others(
     results: Results, tied: Sequence[Trade], best: Trade
 ) -> list[str]:
-  """A sentence on those that share the winner's score but leak, or cost, more.
-  """
+  """A sentence on those of the winner's score that leak, or cost, more."""
   said = []
   for trade in tied:
     alike = trade.order[2] == best.order[2]
@@ -128,10 +127,7 @@ def _as_good(
 
 
 def _is_worse(results: Results, best: Trade, trade: Trade) -> bool:
-  """Whether the seeds show that a rival leaks more, or that it costs more.
-
-  Who leaks nothing leaks no more than anybody.
-  """
+  """Whether the seeds show that a rival costs more, or leaks, and more."""
   apart = [ranks.dearer(results, best, trade)]
   if trade.order[2] > 0:
     apart.append(ranks.less(results, best, trade))
