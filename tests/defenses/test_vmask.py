@@ -111,9 +111,13 @@ def test_where_all_layers_are_hidden_an_epoch_only_counts():
   assert not any(x.any() for x in jax.tree.leaves(after.shadows))
 
 
-def test_a_number_of_a_program_stands_for_each_selection():
+@pytest.mark.parametrize('each, words', [
+    pytest.param(jax.vmap, vmask.SELECTIONS, marks=pytest.mark.slow),
+    (lambda play: partial(jax.lax.map, play), ('accumulative', vmask.ALL)),
+], ids=['side by side', 'in turn'])
+def test_a_number_of_a_program_stands_for_each_selection(each, words):
   """The memories of two epochs, from its start on."""
-  data, words = samples(48, seed=9), (*vmask.SELECTIONS, vmask.ALL)
+  data = samples(48, seed=9)
 
   @partial(jax.jit, static_argnums=1)
   def play(number, word=None):
@@ -128,13 +132,14 @@ def test_a_number_of_a_program_stands_for_each_selection():
 
     return jax.lax.scan(epoch, state.defense, jax.random.split(KEY))[0]
 
-  together = jax.vmap(lambda i: play(i))(jnp.arange(4))
+  together = each(lambda i: play(i))(jnp.arange(4))
   own = [
       jax.tree.map(lambda x, i=i: x[i], together) for i in range(4)
   ]
-  for number, word in enumerate(words):
+  known = *vmask.SELECTIONS, vmask.ALL
+  for word in words:
+    number = known.index(word)
     chex.assert_trees_all_close(own[number], play(0, word), atol=1e-6)
-  chex.assert_trees_all_close(own[1], play(1), atol=1e-6)
   assert own[3].masked[0].all() and not own[3].norms[0].any()
   assert own[0].norms[0].any()
   assert len({str(memory.masked) for memory in own[:3]}) == 3

@@ -357,7 +357,8 @@ def test_each_repeat_reads_the_weights_anew():
   class State:
     defense, parties = (), [None, jax.tree.map(jnp.zeros, dict(params=()))]
 
-  State.parties[1] = type('Party', (), dict(params=dict(bottom=())))
+  own = jnp.zeros(3)
+  State.parties[1] = type('Party', (), dict(params=dict(bottom=own)))
   keys = jax.random.split(jax.random.key(3), 4)
   read = stolen.weights(job.setting, defense, State, keys)['1']
   expected = [
