@@ -44,7 +44,7 @@ def max_norm(runs: Sequence[alike.Run]) -> Verdict:
       f'points with MN, of those without: {points}',
       *(f'{name}: {by_seed.interval(x)}' for name, x in changes.items()),
       *([] if thwarts else [
-          f'NS without MN is not above {LIMIT:g}: there is nothing to thwart'
+          f'seeds do not show NS above {LIMIT:g} without MN: nothing to thwart'
       ]),
   ]))
 

@@ -1,7 +1,7 @@
 """Which of the paper's attacks MID's claims read, on curves made up for it."""
 import pytest
 
-from experiments.mid import claims, rivalries
+from experiments.mid import claims, curves, rivalries
 from experiments.mid.curves import Curves, Point
 
 ATTACKS = {  # The paper's, by the metric that counts: those of which records.
@@ -102,3 +102,19 @@ def test_rvfr_is_as_good_on_noisy_samples_of_every_figure(
       ('fig5_noisy_cifar10',): 'Fig. 5d',
   }
   assert all(c.judge().held is held for c in found.values())
+  above = ', but it is above at every loss: not decided'
+  assert all((above in c.judge().because) == (rvfr == 23)
+             for c in found.values())
+
+
+def test_rvfr_may_be_below_mid_at_a_later_loss(monkeypatch):
+  """It is above at the least loss: by 3, with MID's strength of 23 later."""
+  made = curves_of(('RVFR', None, 49.8, 23), ('MID', 0, 49.8, 20))
+  found = next(c for c in claims.CLAIMS if c.text.startswith('RVFR is'))
+  lines = [curves.Compared(loss, mine, rival) for loss, mine, rival in (
+      (0.5, made.by_defense['RVFR'][0], made.by_defense['MID'][0]),
+      (1, made.by_defense['RVFR'][0], made.by_defense['RVFR'][0]),
+  )]
+  monkeypatch.setattr(rivalries.Rivalry, 'curves', lambda self: made)
+  monkeypatch.setattr(curves, 'compared', lambda *_: lines)
+  assert found.judge().held is True

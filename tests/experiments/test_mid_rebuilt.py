@@ -95,6 +95,8 @@ def lambdas(*psnr):
     (lambdas(16.0, 14.0, 12.5), LEFT | dict(falls=True, ends=True)),
     (lambdas(16.0, 15.9, 12.5), LEFT | dict(falls=None, ends=True)),
     (lambdas(16.0, 15.0, 15.9), LEFT | dict(falls=False, ends=None)),
+    # Above the mean image by less than seeds deviate is not above it.
+    ({('MID', 0.0): (0.93, 11.7, 10.0)}, dict(survives=None)),
     # A step up, from one that had failed.
     ({('MID', 1.0): (0.93, 5.5, 12.5)}, dict(falls=False)),
     ({('MID', 1.0): (0.93, 5.5, 10.5)}, {}),

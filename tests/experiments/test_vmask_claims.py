@@ -88,6 +88,26 @@ def test_the_papers_samples_are_judged_by_the_budget(
   assert 'sizes_lenet5' in theirs.records and 'sizes' in ours.records
 
 
+def test_a_budget_below_scratch_may_be_kept_and_not_exceeded(samples):
+  """By the mean of scratch, which is on both sides of the budget."""
+  plain = next(iter(samples['sizes'].values()))['vanilla']
+  plain['scratch 1'] = [36.0, 41.0, 41.5]
+  row = samples['sizes']['64 a class']['VMask']
+  found = lambda: judges_samples.within_budget('', 40.5)
+  assert found().held is True
+  row['attack 1'] = about(50)
+  assert found().held is False  # Scratch is 39.5.
+  plain['scratch 1'] = [40.0, 41.0, 42.0]
+  assert found().held is None and '64 a class' in found().because
+  row['attack 1'] = about(38)
+  assert found().held is True
+
+
+def test_a_budget_without_trainings_is_not_judged(monkeypatch):
+  monkeypatch.setattr(older, 'rows', lambda name: {})
+  assert judges_samples.within_budget('', 40).held is None
+
+
 def test_a_budget_is_kept_clearly_and_at_no_cost(samples):
   row = samples['noise']['noise 10']['VMask']
   row['attack 1'] = [37.0, 38.0, 42.0]
@@ -235,6 +255,18 @@ def test_vmask_as_is_judged_by_its_own_rows_and_limit(
     rows.update({'VMask-AS': kept, 'VMask': gone})
     assert scratch.judge().held is True and main.judge().held is True
   assert judges.at_scratch('authors').held is masked
+
+
+def test_all_layers_decide_where_scratch_does_not(monkeypatch):
+  """Scratch spreads by 6; what hides all layers leaves just as much."""
+  found = dict(main=about(97), attack=[40.0, 44.0, 42.0])
+  rows = {
+      'none': dict(attack=about(70), scratch=[46.0, 40.0, 40.0]),
+      'VMask': found,
+  }
+  assert judges._left(rows, 'VMask')[0] is None
+  held, text = judges._left(rows | {'VMask-ALLS': found}, 'VMask')
+  assert held is True and text.endswith(' (0.0 +- 0.0 from VMask-ALLS)')
 
 
 @pytest.mark.parametrize('model, which, ratio, held', [

@@ -110,8 +110,13 @@ def test_a_row_that_lost_seeds_is_on_no_frontier(made):
       0, [0.0, 0.5, 1.0], [50.0, 1.0, 9.0], whole=[True, False, True]
   )]
   axes, = plots.trade_off(curves, plots.framed(curves)).figure.axes
-  line, = (x for x in axes.lines if x.get_drawstyle() == 'steps-post')
-  np.testing.assert_array_equal(line.get_ydata(), [50, 9, 9])
+  frontier = lambda axes: [
+      [*x.get_ydata()] for x in axes.lines if x.get_drawstyle() == 'steps-post'
+  ]
+  assert frontier(axes) == [[50, 9, 9]]
+  every = [curves[0]._replace(whole=())]
+  axes, = plots.trade_off(every, plots.framed(every)).figure.axes
+  assert frontier(axes) == [[50, 1, 1]]
   first, *rest = [
       t for t in ranks.trades(made[1]) if t.cell[0] == 'iso'
   ]

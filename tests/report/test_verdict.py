@@ -206,6 +206,46 @@ def test_less_than_nothing_does_not_win(tmp_path):
   assert 'A leakage below 0 counts as 0.' in text
 
 
+@pytest.mark.parametrize('last, said_', [
+    ([0.72, 0.75, 0.789], 'marvell may be as good: these seeds do not show that'
+     ' it leaks or costs more.'),
+    ([0.685, 0.7, 0.724], 'marvell (leaks 0.3 ± 4.9 more, which these seeds '
+     'cannot tell from zero) has the same score.'),
+])
+def test_a_difference_from_less_than_nothing_is_one_from_nothing(
+    tmp_path, last, said_
+):
+  """Not the 35 points between 5.3 and -29.7."""
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): mended([0.9] * 3, [0.95] * 3),
+      ('iso', None): mended([0.9] * 3, [0.403] * 3),
+      ('marvell', None): mended([0.9] * 3, last),
+  })
+  assert order[0] == 'iso' and said_ in said
+
+
+def test_who_leaks_nothing_is_as_good_as_who_leaks_less_than_that(tmp_path):
+  """At another score, for a cost of 1.0 that seeds do not tell from none."""
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): mended([0.9] * 3, [0.95] * 3),
+      ('iso', None): mended([0.9] * 3, [0.4] * 3),
+      ('marvell', None): mended([0.89, 0.895, 0.885], [0.69] * 3),
+  })
+  assert order[0] == 'iso'
+  assert 'marvell may be as good' in ' '.join(said)
+
+
+def test_a_rival_that_lost_a_seed_is_not_as_good(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 4, [0.95] * 4),
+      ('iso', None): cell_of([0.9] * 4, [0.52, 0.58, 0.54, 0.556]),
+      ('marvell', None): cell_of(
+          [0.9, math.nan, 0.9, 0.9], [0.531, 0.570, 0.545, 0.559]
+      ),
+  })
+  assert order[0] == 'iso' and 'may be as good' not in ' '.join(said)
+
+
 def test_nothing_has_no_sign(tmp_path):
   said, _, text = verdict_of(tmp_path, {
       ('none', None): mended([0.9] * 2, [0.8, 0.82]),

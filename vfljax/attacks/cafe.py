@@ -22,7 +22,7 @@ nearer to zero, beside what is searched for. Also, their Adam moves a round's
 samples alone and corrects its bias twice.
 
 They draw a round at every step; here recorded rounds take turns. Fewer of them
-than samples leave stage 1 open, however many steps there are.
+than samples leave stage 1 open. Memory has the party's gradients in each.
 """
 from typing import NamedTuple
 

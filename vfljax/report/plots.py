@@ -65,7 +65,7 @@ class Curve(NamedTuple):
     best: (index of the labelled point, its label); (-1, '') for none.
     band: Half-width of y's interval at each point, NaN if unknown; () for none.
     x_band: The same for x.
-    whole: Whether no seed is lost at each point: those are on the frontier.
+    whole: Whether points lost no seed, as those of the frontier; () for all.
   """
 
   style: int
@@ -205,9 +205,8 @@ def over_epochs(
 def hue(style: int) -> int:
   """A defense's colour, its place in `Theme.series`.
 
-  Grey is for the first one alone, no defense, with which all are compared. The
-  others share seven colours, so that the eighth has another dash than the first
-  of its colour.
+  Grey is for the first alone, no defense, with which all are compared. The rest
+  share seven colours: the eighth has another dash than the first of its colour.
   """
   return style and 1 + (style - 1) % (len(PRINT.series) - 1)
 
@@ -241,7 +240,8 @@ def _frontier(
     axes: Axes, curves: Sequence[Curve], frame: Frame, theme: Theme
 ) -> None:
   best = frontier([
-      (x, y) for c in curves for x, y, whole in zip(c.x, c.y, c.whole) if whole
+      (x, y) for c in curves
+      for x, y, whole in zip(c.x, c.y, c.whole or [True] * len(c.x)) if whole
   ])
   if len(best) > 1:
     xs, ys = zip(*best)

@@ -118,11 +118,12 @@ def less(results: Results, one: Trade, other: Trade) -> Summary:
   """How many points less `one` leaks than `other`, each to its worst attack.
 
   The differences are taken seed by seed, over seeds of both, so that variation
-  between seeds that affects both alike cancels.
+  between seeds that affects both alike cancels. Who leaks less than nothing in
+  the mean leaks nothing, in every seed.
   """
-  mine = reading.leakage(results, one.cell, one.worst)
-  theirs = reading.leakage(results, other.cell, other.worst)
-  return _more(mine, theirs)
+  return _more(*(
+      _clipped(reading.leakage(results, t.cell, t.worst)) for t in (one, other)
+  ))
 
 
 def dearer(results: Results, one: Trade, other: Trade) -> Summary:
@@ -130,6 +131,11 @@ def dearer(results: Results, one: Trade, other: Trade) -> Summary:
   mine = reading.utility_loss(results, one.cell)
   theirs = reading.utility_loss(results, other.cell)
   return _more(mine, theirs)
+
+
+def _clipped(leakage: PerSeed) -> PerSeed:
+  below = reading.summarize(leakage.values()).mean < 0
+  return dict.fromkeys(leakage, 0.0) if below else leakage
 
 
 def _more(mine: PerSeed, theirs: PerSeed) -> Summary:

@@ -127,10 +127,8 @@ def _as_good(
 
 
 def _is_worse(results: Results, best: Trade, trade: Trade) -> bool:
-  """Whether the seeds show that a rival costs more, or leaks, and more."""
-  apart = [ranks.dearer(results, best, trade)]
-  if trade.order[2] > 0:
-    apart.append(ranks.less(results, best, trade))
+  """Whether the seeds show that a rival leaks more, or that it costs more."""
+  apart = (f(results, best, trade) for f in (ranks.less, ranks.dearer))
   return any(more.mean > more.half for more in apart)
 
 
