@@ -71,7 +71,8 @@ def cafe(
   Raises:
     ValueError: for an unknown dtype or how, or a size below 1.
   """
-  return base.linen(_module(width, channels, hidden, dtype, how))
+  module = _module(width, channels, hidden, dtype, how)
+  return images.blockwise(base.linen(module))
 
 
 def middle(

@@ -147,7 +147,7 @@ def _run(
   works = [job.work for job in own]
   display = Progress(works, finished, metric=main_metric(setting))
   with exhausted.explained(), display as progress, Saver(stop) as saver, (
-      Compiler(everything, left, programs, stop)
+      Compiler(everything, left, programs, stop, progress.note)
   ) as compiler:
 
     def play(job: Job) -> None:

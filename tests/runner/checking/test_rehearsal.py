@@ -1,11 +1,10 @@
 """What cannot start, or cannot fit into memory, is refused before it is run."""
 from types import SimpleNamespace
 
-import jax
 import jax.numpy as jnp
 import pytest
 
-from vfljax import attacks, defenses, nets, target
+from vfljax import attacks, defenses, nets
 from vfljax.attack import recipe
 from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.defense import Defense, Method
@@ -16,7 +15,6 @@ from vfljax.runner.config import (
     TrainConfig, Variant,
 )
 from vfljax.runner.errors import UserError
-from vfljax.runner.machine import exhausted
 from vfljax.types import Net
 
 
@@ -198,25 +196,6 @@ def test_what_fits_into_this_machine_but_not_the_next(monkeypatch):
   monkeypatch.setattr(rehearsal, 'memory', lambda: 1000.0)
   with pytest.raises(UserError, match='there are 0.0 GiB of memory'):
     rehearsal.check(setting)
-
-
-def test_every_word_for_the_end_of_memory_is_explained():
-  told = (
-      'RESOURCE_EXHAUSTED: Out of memory allocating 35 bytes.',
-      'INTERNAL: YNNPACK operation failed: ...',
-      'INTERNAL: Failed to allocate 35 bytes for a buffer',
-  )
-  for error in [*map(jax.errors.JaxRuntimeError, told), MemoryError()]:
-    with pytest.raises(UserError, match='too little memory'):
-      with exhausted.explained():
-        raise error
-  with target.tracing_for('gpu'):
-    with pytest.raises(UserError, match='seeds_per_chunk=1'):
-      with exhausted.explained():
-        raise MemoryError
-  with pytest.raises(jax.errors.JaxRuntimeError, match='else'):
-    with exhausted.explained():
-      raise jax.errors.JaxRuntimeError('INTERNAL: something else')
 
 
 @pytest.mark.parametrize('fact, said', [

@@ -17,6 +17,7 @@ from vfljax.runner.compiled import compiling, families, fitting, programs
 from vfljax.runner.compiled.families import Family
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import jobs
+from vfljax.runner.machine import exhausted
 
 FULL = 'RESOURCE_EXHAUSTED: Out of memory allocating 99 bytes.'
 
@@ -127,6 +128,17 @@ def test_who_has_chosen_is_told_at_once(monkeypatch, pieces, tmp_path):
   with pytest.raises(UserError, match='seeds_per_chunk'):
     results(small(seeds_per_chunk=4), tmp_path / 'out')
   assert pieces == [4]
+
+
+@of_a_cpu
+def test_what_will_not_fit_is_said_before_it_begins(
+    monkeypatch, capsys, tmp_path
+):
+  monkeypatch.setattr(exhausted, 'memory', lambda: 1000)
+  full_once(monkeypatch)
+  with pytest.raises(UserError, match='too little memory'):
+    results(small(seeds_per_chunk=4), tmp_path / 'out')
+  assert 'Memory: a program takes about' in capsys.readouterr().out
 
 
 FILLED = '''

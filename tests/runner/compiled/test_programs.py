@@ -137,7 +137,7 @@ def test_a_run_hands_on_what_stops_it(tmp_path, monkeypatch):
   stop, heard = Stop(), []
 
   def compiler(*given):
-    heard.append(given[-1])
+    heard.append(given[3])
     raise Interrupted
 
   monkeypatch.setattr(run, 'Compiler', compiler)

@@ -12,8 +12,6 @@ import contextlib
 from functools import partial
 import inspect
 import math
-import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -21,6 +19,7 @@ import jax
 
 from vfljax import attacks, defenses, measure, nets
 from vfljax import check as checks
+from vfljax.data import files
 from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
@@ -228,19 +227,12 @@ def _check_memory(job: Job, size: int) -> None:
     )
 
 
-def memory() -> float:
+def memory() -> int:
   """Bytes of all devices; for CPUs those of the machine or its container."""
   found = [device.memory_stats() or {} for device in jax.local_devices()]
   if all('bytes_limit' in stats for stats in found):
     return sum(stats['bytes_limit'] for stats in found)
-  try:
-    known = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-  except (AttributeError, OSError, ValueError):  # Not on Windows.
-    return math.inf
-  text = ''
-  with contextlib.suppress(OSError):  # Not there, or not for us to read.
-    text = Path('/sys/fs/cgroup/memory.max').read_text('ascii').strip()
-  return min(known, int(text)) if text.isdigit() else known
+  return files.memory()
 
 
 def _shown(size: float) -> str:

@@ -1,5 +1,5 @@
 """Compiles jobs' programs in threads, before they are needed."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import time
@@ -44,6 +44,7 @@ class Compiler:
   def __init__(
       self, everything: Sequence[Job], left: Sequence[Job],
       kept: Kept | None = None, stop: Stop | None = None,
+      tell: Callable[[str], None] | None = None,
   ):
     """Prepares to compile an experiment's jobs.
 
@@ -53,6 +54,7 @@ class Compiler:
       left: The jobs that `programs` will be called with, in that order.
       kept: The store in which an earlier start may have kept the programs.
       stop: After a request to stop, nothing more is traced or waited for.
+      tell: Prints a line of warning.
     """
     self._kept = kept
     self._left = list(left)
@@ -62,7 +64,7 @@ class Compiler:
     self._begun: dict[str, Programs] = {}
     self._order = [self._families[job.program].name for job in self._left]
     self._stop = Stop() if stop is None else stop  # A new one is false.
-    self._maker = Maker(self._pool, kept, self._stop)
+    self._maker = Maker(self._pool, kept, self._stop, tell)
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 

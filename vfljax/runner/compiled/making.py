@@ -10,7 +10,7 @@ import jax
 
 from vfljax.runner.compiled import alike
 from vfljax.runner.compiled.kept import Kept, Program
-from vfljax.runner.machine import tuning
+from vfljax.runner.machine import exhausted, tuning
 from vfljax.runner.machine.stopping import Stop
 
 Made: TypeAlias = tuple[Program, str]  # (program, its name in the store or '').
@@ -27,9 +27,12 @@ class Maker:
 
   def __init__(
       self, pool: ThreadPoolExecutor, kept: Kept | None,
-      stop: Stop | None = None,
+      stop: Stop | None = None, tell: Callable[[str], None] | None = None,
   ):
+    """`tell` prints that a program exceeds the memory, from any thread."""
     self.kept = kept
+    self._tell = tell
+    self._told = False
     self._stop = Stop() if stop is None else stop  # A new one is false.
     self._pool = pool
     self._waiting: PriorityQueue[Any] = PriorityQueue()
@@ -68,7 +71,9 @@ class Maker:
     assert self.kept
     load = self.kept.load
     if name not in self._read:
-      self._read[name] = self._pool.submit(lambda: (load(name), name))
+      self._read[name] = self._pool.submit(
+          lambda: self._weighed((load(name), name))
+      )
     return self._read[name]
 
   def wait(self, made: Future) -> None:
@@ -98,7 +103,7 @@ class Maker:
     try:
       first = self._alike.setdefault(alike.digest(lowered), made)
       if first is made:
-        made.set_result(self._compiled(lowered))
+        made.set_result(self._weighed(self._compiled(lowered)))
       else:
         first.add_done_callback(partial(_pass_on, made))
     except BaseException as error:  # As executors do.
@@ -108,6 +113,16 @@ class Maker:
     if self.kept:
       return self.kept.compile(lowered)
     return tuning.compiled(lowered), ''
+
+  def _weighed(self, made: Made) -> Made:
+    """`made`, once it is said if the program takes more memory than there is.
+    """
+    if self._tell and not self._told:
+      said = exhausted.warning(made[0])
+      if said:  # Told once: what to do about others is the same.
+        self._told = True
+        self._tell(said)
+    return made
 
 
 def _pass_on(made: Future, first: Future) -> None:

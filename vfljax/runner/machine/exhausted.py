@@ -1,10 +1,11 @@
-"""Recognises that memory has run out, and says what to do."""
+"""Recognises that memory has run out, or will, and says what to do."""
 from collections.abc import Iterator
 import contextlib
 
 import jax
 
 from vfljax import target
+from vfljax.data.files import memory
 from vfljax.runner.errors import UserError
 
 # Words in the errors of XLA's allocators, of libraries that XLA calls (products
@@ -19,6 +20,32 @@ def is_memory(error: BaseException) -> bool:
   """Whether an error says that memory has run out."""
   said = f'{type(error).__name__} {error}'.lower()
   return any(sign in said for sign in OUT_OF_MEMORY)
+
+
+def warning(program: jax.stages.Compiled) -> str:
+  """What to say of a program that takes more memory than a CPU's machine has.
+
+  Linux would end the process without a word. '' for a program that fits, and
+  for devices with memory of their own, whose errors `explained` meets.
+  """
+  found = program.memory_analysis() if target.kind() == 'cpu' else None
+  if found is None:
+    return ''
+  one = (
+      found.argument_size_in_bytes + found.output_size_in_bytes
+      - found.alias_size_in_bytes + found.temp_size_in_bytes
+  )
+  devices, there = jax.local_device_count(), memory()
+  if devices * one <= there:
+    return ''
+  gib = lambda size: f'{size / 2**30:.3g} GiB'
+  few = f'--devices=1 (about {gib(one)}), or ' if devices > 1 else ''
+  return (
+      f'Memory: a program takes about {gib(devices * one)}, of {gib(there)}. '
+      'The system may end this process. To take less, type '
+      f'{few}--config.data.test_limit=1000 for fewer test rows, or a smaller '
+      '--config.train.batch_size, --config.attack.replay_rounds or network.'
+  )
 
 
 @contextlib.contextmanager
