@@ -1,15 +1,15 @@
 """`vfljax compare DIR DIR ... --to=compare.html`: one report over several runs.
 
-First the runs and how they differ, then every defense at its best strength in
-each of them, then each run's findings, as in its own report; of more than 24
-runs without the figures.
+First every defense at its best strength in each of them, of two runs what
+changed in each row, and how the configurations differ; then each run's
+findings, as in its own report; of more than 24 runs without the figures.
 """
 from collections.abc import Mapping, Sequence
 import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vfljax.commands import given
+from vfljax.commands import changes, given
 from vfljax.report import (
     crossings, knowing, lost, page, ranks, reading, tables, terminal, verdict,
     words, writing,
@@ -202,7 +202,8 @@ def _warnings(runs: Sequence[Run]) -> list[str]:
 
 def _tables(runs: Sequence[Run]) -> list[Table]:
   """The tables over all runs that have a row."""
-  return [t for t in (best(runs), *differences(runs)) if t.rows]
+  changed = changes.tables([r.name for r in runs], [r.results for r in runs])
+  return [t for t in (best(runs), *changed, *differences(runs)) if t.rows]
 
 
 def printed(found: Sequence[Table], runs: Sequence[Run]) -> str:

@@ -121,24 +121,27 @@ def less(results: Results, one: Trade, other: Trade) -> Summary:
   between seeds that affects both alike cancels. Who leaks less than nothing in
   the mean leaks nothing, in every seed.
   """
-  return _more(*(
-      _clipped(reading.leakage(results, t.cell, t.worst)) for t in (one, other)
-  ))
+  mine, theirs = (
+      clipped(reading.leakage(results, t.cell, t.worst)) for t in (one, other)
+  )
+  return more(mine, theirs)
 
 
 def dearer(results: Results, one: Trade, other: Trade) -> Summary:
   """How many points of utility more `other` costs than `one`, seed by seed."""
   mine = reading.utility_loss(results, one.cell)
   theirs = reading.utility_loss(results, other.cell)
-  return _more(mine, theirs)
+  return more(mine, theirs)
 
 
-def _clipped(leakage: PerSeed) -> PerSeed:
+def clipped(leakage: PerSeed) -> PerSeed:
+  """A leakage whose mean is below nothing as nothing, in every seed."""
   below = reading.summarize(leakage.values()).mean < 0
   return dict.fromkeys(leakage, 0.0) if below else leakage
 
 
-def _more(mine: PerSeed, theirs: PerSeed) -> Summary:
+def more(mine: PerSeed, theirs: PerSeed) -> Summary:
+  """theirs - mine, seed by seed, over the seeds of both."""
   return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
 
 
