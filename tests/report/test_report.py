@@ -233,12 +233,12 @@ def test_the_papers_numbers_are_compared_in_its_deviations(fake):
   assert text.count('DIFFERS') == marks.count('DIFFERS') == 4
   told = [c for c in compared if c['std'] is not None]
   assert 0 < len(told) < 7
-  said = f"4 of the paper's {len(told)} numbers that come with one differ"
+  said = f'In 4 of the {len(told)} rows in which the paper has one, ours is off'
   assert said in text
-  assert "4 of the paper's 6 numbers differ" in tables.paper(told).note
+  assert 'In 4 of these 6 rows ours is off by' in tables.paper(told).note
   bare = [c | dict(std=None, sds=None) for c in compared]
   note = tables.paper(bare).note
-  assert 'The paper gives none' in note and 'differ by' not in note
+  assert 'The paper gives none' in note and 'is off by' not in note
   other = [PAPER[0] | {'dataset': 'criteo'}]
   assert not papers.compare(results, other)
 

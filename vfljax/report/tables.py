@@ -183,14 +183,15 @@ def paper(compared: Iterable[Mapping]) -> Table:
     ])
   off = sum(row[7].strong for row in rows)
   told = sum(c['sds'] is not None for c in compared)
-  less = '' if told == len(rows) else ' that come with one'
+  which = 'these' if told == len(rows) else 'the'
+  less = '' if told == len(rows) else ' in which the paper has one,'
   return Table(
       "The paper's numbers beside ours",
       'Here ± is the standard deviation over seeds. ' + (
-          f"{off} of the paper's {told} numbers{less} differ by more than "
-          f'{OFF:g} of its standard deviations (one printed as 0.00 counts as '
-          '0.005).' if told else 'The paper gives none, so nothing here says '
-          'which differences are more than chance.'
+          f'In {off} of {which} {told} rows{less} ours is off by more than '
+          f"{OFF:g} of the paper's standard deviations (one printed as 0.00 "
+          'counts as 0.005).' if told else 'The paper gives none, so nothing '
+          'here says which differences are more than chance.'
       ),
       ('defense', 'strength', 'what', 'paper', 'ours', 'difference',
        "in paper's sds", '', 'source'),
