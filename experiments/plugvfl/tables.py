@@ -30,6 +30,7 @@ RUNS = dict(
     fig6_mnist=f'fig6.py {MNIST}',
     fig3_cifar10='fig3.py:cifar10 --config.data.path=cifar10.npz',
     fig4_cifar10=f'fig4.py {CIFAR}',
+    fig5_cifar10=f'fig5.py {CIFAR}',
     fig6_cifar10=f'fig6.py {CIFAR}',
 )
 HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
