@@ -1,51 +1,63 @@
-"""PlugVFL's claims on NG, GC, PPDL and DSGD: section 5.2 and Figure 4.
+"""PlugVFL's claims on NG, GC, PPDL and DSGD: section 5.2, Figures 4 and 5.
 
-PlugVFL stands beside them as Figure 4 has it, without quits in training.
+PlugVFL stands beside them as the figures have it, without quits in training.
 """
 from collections.abc import Callable
 
 from experiments.claims import Claim, Verdict
 from experiments.plugvfl.rows import (
-    alone, at_p, named_limit, Row, rows, untrained,
+    ACTIVE, alone, at_p, named_limit, PASSIVE, Row, rows, untrained,
 )
 from experiments.readers import AT_GUESSING
 
 PRICE = 12  # "drop model accuracy by more than 12%"
+PLUGVFL = 'plugvfl'
 NEAR = 1  # Points; "nearly independent training level".
 
 
-def claims(record: str, own: str, data: str) -> list[Claim]:
-  """What Figure 4 says of them, on one data set.
+def claims(
+    record: str, own: str, data: str, kind: str = PASSIVE
+) -> list[Claim]:
+  """What a figure says of them, on one data set.
 
   Args:
     record: Theirs.
-    own: PlugVFL's.
+    own: PlugVFL's, which may be the same.
     data: The data set's name in the claims' texts.
+    kind: The attack, `PASSIVE` (Figure 4) or `ACTIVE` (Figure 5).
   """
+  active = kind == ACTIVE
+  figure = 'Fig. 5' if active else 'Fig. 4'
+  data += ', active completion' if active else ''
   return [
-      Claim('Section 5.2, Fig. 4', 'NG, GC, PPDL and DSGD leave 40 labels more '
-            f'at the same accuracy ({data})', lambda: beaten(record, own),
-            (record, own)),
+      Claim(f'Section 5.2, {figure}', 'NG, GC, PPDL and DSGD leave 40 labels '
+            f'more at the same accuracy ({data})',
+            lambda: beaten(record, own, kind),
+            tuple(dict.fromkeys((record, own)))),
       Claim('Section 5.2', 'those of them that bring 40 labels to guessing '
-            f'cost over {PRICE} points ({data})', lambda: price(record),
+            f'cost over {PRICE} points ({data})', lambda: price(record, kind),
             (record,)),
       Claim('Section 5.2', '... and end at most a point above the active party '
-            f'alone ({data})', lambda: near_alone(record), (record,)),
+            f'alone ({data})', lambda: near_alone(record, kind), (record,)),
       Claim('ours', '... and none of them brings the attacker below an '
-            f'untrained extractor ({data})', lambda: above_untrained(record),
-            (record,)),
+            f'untrained extractor ({data})',
+            lambda: above_untrained(record, kind), (record,)),
   ]
 
 
-def beaten(record: str, own: str) -> Verdict:
+def beaten(record: str, own: str, kind: str = PASSIVE) -> Verdict:
   """Each baseline's reading, beside PlugVFL's of no less accuracy.
 
   Args:
     record: The baselines'.
     own: PlugVFL's.
+    kind: The attack.
   """
-  ours, texts, alike, left = at_p(rows(own), 0), [], [], []
-  for r in _rivals(record):
+  found = rows(own, kind)
+  # Figure 5's rows all have p = 0, which their names leave out.
+  ours = at_p(found, 0) or [r for r in found.values() if r.label == PLUGVFL]
+  texts, alike, left = [], [], []
+  for r in named_rivals(record, kind):
     cheap = [x for x in ours if x.loss <= max(r.loss, 0)]
     if not cheap:
       left.append(f'{r.name} {r.few:.0f}')
@@ -61,45 +73,49 @@ def beaten(record: str, own: str) -> Verdict:
   return Verdict(all(alike) if alike else None, said)
 
 
-def price(record: str) -> Verdict:
+def price(record: str, kind: str = PASSIVE) -> Verdict:
   """Nothing is decided where none of them is at guessing."""
-  low = _at_guessing(record)
+  low = _at_guessing(record, kind)
   return Verdict(
       all(r.loss > PRICE for r in low) if low else None,
-      _told(record, low, lambda r: f'for {r.loss:.1f} points'),
+      _told(record, kind, low, lambda r: f'for {r.loss:.1f} points'),
   )
 
 
-def near_alone(record: str) -> Verdict:
-  low, own = _at_guessing(record), alone(record)
+def near_alone(record: str, kind: str = PASSIVE) -> Verdict:
+  low, own = _at_guessing(record, kind), alone(record)
   return Verdict(
       all(r.accuracy <= own + NEAR for r in low) if low else None,
-      _told(record, low, lambda r: f'at {r.accuracy - own:+.1f}'),
+      _told(record, kind, low, lambda r: f'at {r.accuracy - own:+.1f}'),
   )
 
 
-def above_untrained(record: str) -> Verdict:
+def above_untrained(record: str, kind: str = PASSIVE) -> Verdict:
   scratch = untrained(record)['few']
-  least = min(rows(record).values(), key=lambda r: r.few)
+  least = min(named_rivals(record, kind), key=lambda r: r.few)
   return Verdict(
       least.few > scratch, f'least: {least.few:.1f} ({least.name}, costs '
       f'{least.loss:.1f}); an untrained extractor {scratch:.1f}'
   )
 
 
-def _rivals(record: str) -> list[Row]:
-  return [r for r in rows(record).values() if r.label != 'none']
+def named_rivals(record: str, kind: str = PASSIVE) -> list[Row]:
+  """The rows of other defenses."""
+  own = 'none', PLUGVFL
+  return [r for r in rows(record, kind).values() if r.label not in own]
 
 
-def _at_guessing(record: str) -> list[Row]:
-  return [r for r in _rivals(record) if r.few <= AT_GUESSING]
+def _at_guessing(record: str, kind: str) -> list[Row]:
+  return [r for r in named_rivals(record, kind) if r.few <= AT_GUESSING]
 
 
-def _told(record: str, low: list[Row], how: Callable[[Row], str]) -> str:
+def _told(
+    record: str, kind: str, low: list[Row], how: Callable[[Row], str]
+) -> str:
   """What those at guessing read, and `how` they pay for it."""
   if low:
     said = ', '.join(f'{r.name} {r.few:.0f} % {how(r)}' for r in low)
   else:
-    least = min(_rivals(record), key=lambda r: r.few)
+    least = min(named_rivals(record, kind), key=lambda r: r.few)
     said = f'none of them is; least: {least.few:.1f} % ({least.name})'
   return f'{said}; {named_limit(record, "few")}'

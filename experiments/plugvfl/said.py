@@ -9,7 +9,7 @@ from experiments.readers import AT_GUESSING
 QUITTING = ('fig3', 'fig3_mnist', 'fig3_cifar10')
 # PlugVFL's records that did not come out whole when they ran again.
 AGAIN = (
-    'fig4', 'fig4_cifar10', 'fig5', 'fig6', 'fig6_cifar10', 'fig6_mnist',
+    'fig4', 'fig4_cifar10', 'fig6', 'fig6_cifar10', 'fig6_mnist',
     'fig7', 'fig7_printed', 'gradients',
 )
 LABELS = {'fig6': 'Fashion-MNIST', 'fig6_mnist': 'MNIST',

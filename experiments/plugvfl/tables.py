@@ -116,6 +116,9 @@ TABLES: dict[str, Table] = dict(
     fig4=recorded('fig4')(lambda: completed('fig4')),
     fig4_cifar10=recorded('fig4_cifar10')(lambda: completed('fig4_cifar10')),
     fig5=recorded('fig5')(lambda: completed('fig5', ACTIVE)),
+    fig5_cifar10=recorded('fig5_cifar10')(
+        lambda: completed('fig5_cifar10', ACTIVE)
+    ),
     fig6=recorded('fig6')(lambda: completed('fig6')),
     fig6_mnist=recorded('fig6_mnist')(lambda: completed('fig6_mnist')),
     fig6_cifar10=recorded('fig6_cifar10')(lambda: completed('fig6_cifar10')),

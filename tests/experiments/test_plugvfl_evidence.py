@@ -117,14 +117,49 @@ def test_the_papers_own_table_has_no_five_and_a_half_points(monkeypatch):
   assert small.held is False and '5.36' in small.because
 
 
-@pytest.mark.parametrize('few, held', [(77, True), (75, None), (60, None)])
-def test_that_ng_helps_no_attacker_says_nothing_of_others(
-    monkeypatch, few, held
+@pytest.mark.parametrize('few, held', [
+    ((77, 60), True), ((60, 77), True), ((75, 76), False), ((60, 61), False),
+    ((float('nan'), 77), True), ((float('nan'), 75), False), ((), None),
+    ((float('nan'),), None),
+])
+def test_a_baseline_that_helps_the_active_attacker(monkeypatch, few, held):
+  """By over 2 points; PlugVFL is no baseline, and what diverged helps nobody.
+  """
+  none, own = row('no defense', 0, 74), row('plugvfl', 0, 99, 0.1)
+  theirs = [row('NG', 0, x, s) for s, x in enumerate(few)]
+  use(monkeypatch, dict(fig5=[none._replace(label='none'), own, *theirs]))
+  assert claims._raised('fig5').held is held
+
+
+@pytest.mark.parametrize('theirs, held', [
+    ([row('NG', 2, 60)], True), ([row('NG', 2, 12)], False),
+    ([row('NG', 0.5, 60)], None), ([], None),
+])
+def test_under_active_completion_all_of_plugvfls_rows_have_no_quits(
+    monkeypatch, theirs, held
 ):
-  none = row('no defense', 0, 74)
-  use(monkeypatch, dict(fig5=[none, row('NG', 0, few)]))
-  found = claims._raised()
-  assert found.held is held and 'were not run' in found.because
+  own = row('plugvfl', 1, 12, 0.1), row('plugvfl', 3, 11, 0.5)
+  use(monkeypatch, dict(r=[NONE, *own, *theirs]))
+  assert rivals.beaten('r', 'r', rows.ACTIVE).held is held
+
+
+def test_what_figure_5_is_judged_by_is_read_by_the_active_attacker(monkeypatch):
+  asked = []
+  found = {r.name: r for r in (NONE, row('plugvfl', 1, 12, 0.1),
+                               row('NG', 2, 60))}
+
+  def noted(record, kind=rows.PASSIVE):
+    asked.append((record, kind))
+    return found | {'no defense': NONE}
+
+  use(monkeypatch, {})
+  for module in (claims, rivals):
+    monkeypatch.setattr(module, 'rows', noted)
+  judged = claims._active('r', 'passive', 'd')
+  verdicts = [claim.judge() for claim in judged]
+  assert {*asked} == {('r', rows.ACTIVE), ('passive', rows.PASSIVE)}
+  assert [v.held for v in verdicts[4:]] == [True, None, None, True]
+  assert all('d' in claim.text for claim in judged)
 
 
 @pytest.mark.parametrize('few, costs, accuracy, expensive, near', [
@@ -176,8 +211,8 @@ def test_what_alternating_returns_under_a_defense(
 def test_an_active_attacker_may_know_all_labels(monkeypatch, attacker, held):
   found = row('plugvfl', 0.9, 12, 0.1, all_=50)
   use(monkeypatch, dict(fig5=[NONE, found, row('NG', 0, 1, all_=1)]))
-  assert claims._active(attacker, 1).held is held
-  assert claims._active(attacker, 0.9).held is False  # Too dear.
+  assert claims._at('fig5', attacker, 1).held is held
+  assert claims._at('fig5', attacker, 0.9).held is False  # Too dear.
 
 
 @pytest.mark.parametrize('difference, held', [
