@@ -159,3 +159,23 @@ def test_integers_of_floats_that_a_cpu_takes_for_zero(wide):
     keys = numerics.as_integers(jnp.asarray(x))
     assert (np.diff(keys) > 0).all() and keys[2] == 0
     assert numerics.as_integers(jnp.asarray(kind(-0.0))) == 0
+
+
+@pytest.mark.parametrize('n, size, asked', [
+    (4, 4, [4]), (5, 4, [4]), (8, 4, [4]), (1, 4, [1]), (3, 1, [1]),
+])
+def test_rows_in_blocks_are_those_of_all_at_once(n, size, asked):
+  """`None` of a tree stays, and the rows that fill a block are left out."""
+  seen: list[int] = []
+  tree = jnp.arange(2.0 * n).reshape(n, 2), None, jnp.arange(n)
+
+  def fn(rows):
+    x, none, i = rows
+    seen.append(len(x))
+    return x * 2 + i[:, None], none
+
+  found, none = numerics.in_blocks(fn, tree, size)
+  assert none is None and {*seen} == {*asked}
+  np.testing.assert_array_equal(
+      found, 2 * np.arange(2 * n).reshape(n, 2) + np.arange(n)[:, None]
+  )

@@ -217,3 +217,29 @@ def sharpen(p: Array, temperature: float) -> Array:
     temperature: Above 0; below 1 the largest probability grows.
   """
   return jax.nn.softmax(jnp.log(p) / temperature)
+
+
+def in_blocks(fn: Callable[[Any], Any], rows: Any, size: int) -> Any:
+  """`fn` of blocks of rows, one after the other; of one block at once.
+
+  For what is computed row by row, and would take too much memory for all.
+
+  Args:
+    fn: Maps a tree of arrays [size, ...] to one with as many rows. It also
+      gets rows of zeros, which fill the last block and are left out.
+    rows: A tree of arrays [n, ...].
+    size: Rows a block, 1 or more.
+  """
+  n = len(jax.tree.leaves(rows)[0])
+  if n <= size:
+    return fn(rows)
+  count = -(-n // size)
+
+  def cut(x):
+    surplus = ((0, count * size - n), *[(0, 0)] * (x.ndim - 1))
+    return jnp.pad(x, surplus).reshape(count, size, *x.shape[1:])
+
+  found = lax.map(fn, jax.tree.map(cut, rows))
+  return jax.tree.map(
+      lambda y: y.reshape(count * size, *y.shape[2:])[:n], found
+  )

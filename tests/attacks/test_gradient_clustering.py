@@ -324,6 +324,14 @@ def test_a_score_is_the_distance_to_the_nearest_cluster_of_the_class():
   )
 
 
+def test_scores_of_many_classes_take_the_memory_of_one_row_a_sample():
+  """And not of one for each class: 15 GiB of 4096 samples and 1000 classes."""
+  far = jax.ShapeDtypeStruct((512, 200), jnp.float32)
+  named = jax.ShapeDtypeStruct((200, 200), jnp.float32)
+  made = jax.jit(nearness).lower(far, named).compile()
+  assert made.memory_analysis().temp_size_in_bytes < 20 * 512 * 200
+
+
 # In a federation.
 
 

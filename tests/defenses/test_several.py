@@ -249,6 +249,25 @@ def test_what_is_purified_hands_its_gradient_on():
     np.testing.assert_array_equal(d, 1)
 
 
+def test_rvfr_purifies_a_test_set_in_blocks(monkeypatch):
+  """Of 300,000 rows and eight parties at once it took 14 GiB."""
+  us = outlying(30.0)
+
+  def purified():
+    net, params = learned(rvfr.Settings(0.25, True, 0, 0.9, 2), outlying(), 2)
+    return net.apply(params, us)
+
+  def made():  # Another function, as JAX keeps the traces of one.
+    program = jax.jit(lambda: purified())
+    return np.asarray(program()), str(program.trace().jaxpr).count('scan[')
+
+  whole, few = made()
+  monkeypatch.setattr(rvfr, 'AT_ONCE', 4)
+  blocks, more = made()
+  np.testing.assert_allclose(blocks, whole, rtol=1e-5, atol=1e-6)
+  assert more > few
+
+
 def test_the_server_of_rvfr_keeps_the_statistics_of_its_network():
   us = outlying()
   plain = Net(

@@ -229,10 +229,11 @@ def names(far: Array, labels: Array) -> Array:
 
 
 def nearness(far: Array, named: Array) -> Array:
-  """Scores [n, classes] from distances [n, clusters] and `names`.
+  """Scores [n, classes] from distances [n, clusters] and their one-hot names.
 
   Minus the distance to the nearest cluster of the class; of a class without a
   cluster 1 more than that to the furthest cluster.
   """
-  mine = jnp.where(named[None] > 0, far[:, :, None], jnp.inf).min(1)
+  none = jnp.full((len(far), named.shape[1]), jnp.inf, far.dtype)
+  mine = none.at[:, named.argmax(1)].min(far)
   return -jnp.minimum(mine, 1 + far.max(-1)[:, None])

@@ -33,8 +33,8 @@ def multi_head() -> Defense:
   round's loss is the sum over subsets.
 
   Raises:
-    ValueError: at the first use, with more than 6 passive parties, or a top
-      network that keeps batch statistics.
+    ValueError: when its networks are made, with more than 6 passive parties, or
+      a top network that keeps batch statistics.
   """
 
   def objective(state, key, predict, up, labels):
@@ -74,10 +74,18 @@ def heads(net: Net) -> Net:
       )
     inputs = [_seen(us, subset) for subset in range(2 ** parties)]
     keys = jax.random.split(key, len(inputs))
-    return tuple(
+    made = tuple(
         net.init(k, seen) if any(u is not None for u in seen) else ()
         for k, seen in zip(keys, inputs)
     )
+    if any(u is not None for u in us):
+      _, stats = jax.eval_shape(net.run, made[-1], key, us)
+      if jax.tree.leaves(stats):
+        raise ValueError(
+            'multi_head: top networks cannot keep statistics, as those with '
+            'BatchNorm (--config.model.norm) and those of rvfr do.'
+        )
+    return made
 
   def apply(params, us):
     there = [
@@ -96,10 +104,7 @@ def heads(net: Net) -> Net:
     if all(u is None for u in us):  # No embedding, no head: a loss of 0.
       return jnp.zeros((1, 1)), ()
     subset = sum((u is not None) << k for k, u in enumerate(us[1:]))
-    logits, stats = net.run(params[subset], key, us)
-    if jax.tree.leaves(stats):
-      raise ValueError('multi_head: top networks cannot keep statistics.')
-    return logits, ()
+    return net.run(params[subset], key, us)[0], ()
 
   return Net(init, apply, train)
 

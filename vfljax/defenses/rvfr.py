@@ -25,8 +25,12 @@ import numpy as np
 
 from vfljax import check, crossing, target
 from vfljax.defense import Defense
-from vfljax.numerics import eigh, floating, masked_median, safe_sqrt
+from vfljax.numerics import (
+    eigh, floating, in_blocks, masked_median, safe_sqrt,
+)
 from vfljax.types import Array, Net, Params
+
+AT_ONCE = 1 << 24  # Entries of the samples' systems of equations: 64 MiB.
 
 
 class Settings(NamedTuple):
@@ -81,7 +85,11 @@ def purifying(own: Settings, net: Net) -> Net:
 
   def purified(seen, us):
     rank = dimensions(us, own.rank)
-    clean = purify(us, *subspace(seen, rank), own.steps)
+    plane = subspace(seen, rank)
+    clean = in_blocks(
+        lambda us: purify(us, *plane, own.steps), us,
+        max(1, AT_ONCE // rank**2),
+    )
     ready = seen['weight'] > 0
     return tuple(
         u if u is None else jnp.where(ready, c, u) for u, c in zip(us, clean)

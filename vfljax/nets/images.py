@@ -2,14 +2,13 @@
 from typing import Any
 
 import jax
-from jax import lax
 import jax.numpy as jnp
 
 from vfljax import target
 from vfljax.nets.base import NORMS
 from vfljax.nets.convolution import METHODS
 from vfljax.nets.once import is_intercepted
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, in_blocks
 from vfljax.types import Array, Net
 
 WHOLE = 256  # Up to so many samples are one block; more are cut into such,
@@ -68,14 +67,7 @@ def blockwise(net: Net, size: int = 0) -> Net:
     if len(x) <= (size or WHOLE) or is_intercepted():
       return net.apply(params, x)
     block = size or (ON_CPU if target.kind() == 'cpu' else WHOLE)
-    count = -(-len(x) // block)
-    rest = count * block - len(x)
-    padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))
-    y = lax.map(
-        lambda part: net.apply(params, part),
-        padded.reshape(count, block, *x.shape[1:]),
-    )
-    return y.reshape(count * block, *y.shape[2:])[: len(x)]
+    return in_blocks(lambda part: net.apply(params, part), x, block)
 
   return net._replace(
       apply=apply,

@@ -95,6 +95,15 @@ REFUSED = {
     'a long name': (
         dict(listed=(Entry('iso', (5.0,), label='ü' * 60),)), 'shorter label'
     ),
+    'too many parties for a defense without options': (
+        dict(listed=(Entry('multi_head'),),
+             data=DataConfig('synthetic', options='samples=60', parties=8)),
+        '7 passive parties need 128 heads; at most 6',
+    ),
+    'statistics in a defense without options': (
+        dict(listed=(Entry('multi_head'),), model=ModelConfig(norm='batch')),
+        r'multi_head: top networks cannot keep statistics.*config\.model\.norm',
+    ),
     'a grid of shapes': (
         dict(listed=(Entry('kdk', (0.5,), grid=dict(k=(2.0,))),)),
         'kdk: k must be an integer; got 2.0.*a grid cannot sweep it',

@@ -1,10 +1,9 @@
 """Rehearses an experiment's jobs before anything is compiled or written.
 
-A job's start is traced as it will be compiled: with the split, the backdoor
-and, for rows with arguments of their own, with traced strengths. Attacks with
-options are traced, too, one of each kind. Jobs that cannot be traced are
-refused here, and those that cannot fit into memory, of which the start's shapes
-give a lower bound.
+The start of each row is traced as it will be compiled: with the split, the
+backdoor and traced strengths. Attacks with options are traced, too, one of each
+kind. Jobs that cannot be traced are refused here, and those that cannot fit
+into memory, of which the start's shapes give a lower bound.
 """
 from collections import Counter
 from collections.abc import Iterator
@@ -53,11 +52,9 @@ def check(setting: Setting) -> None:
   for job in everything:
     entry = job.entry
     if entry.name not in tried:
-      mine = outside.has(entry)
-      own = mine or entry.options or entry.grid or entry.after
-      begun = _start(job) if own else plain
+      begun = plain if job is first else _start(job)
       tried[entry.name] = _bytes_of(begun)
-      if mine:
+      if outside.has(entry):
         _try_rounds(job, begun)
     _check_memory(job, tried[entry.name])
 

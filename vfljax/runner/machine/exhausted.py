@@ -43,8 +43,9 @@ def warning(program: jax.stages.Compiled) -> str:
   return (
       f'Memory: a program takes about {gib(devices * one)}, of {gib(there)}. '
       'The system may end this process. To take less, type '
-      f'{few}--config.data.test_limit=1000 for fewer test rows, or a smaller '
-      '--config.train.batch_size, --config.attack.replay_rounds or network.'
+      f'{few}--config.data.limit=10000 for fewer rows, of images also '
+      '--config.data.test_limit=1000, or a smaller --config.train.batch_size, '
+      '--config.attack.replay_rounds or network.'
   )
 
 
