@@ -178,13 +178,29 @@ def test_of_several_settings_each_is_named(names, tmp_path):
   assert [title in text for title in titles] == [len(names) > 1] * len(names)
 
 
-@pytest.mark.parametrize('known', [True, False])
-def test_without_timings_the_number_of_classes_is_unknown(known, tmp_path):
-  folder = made(tmp_path / 'run', [NONE])
-  if not known:
-    (folder / 'timings.json').unlink()
+@pytest.mark.parametrize('known', ['known', 'of one unit', 'of none', 'gone'])
+def test_without_timings_the_number_of_classes_is_unknown(
+    known, tmp_path, monkeypatch
+):
+  folder, asked, read = made(tmp_path / 'run', [NONE, ISO]), [], reading.read
+  file = folder / 'timings.json'
+  if known == 'gone':
+    file.unlink()
+  elif known != 'known':
+    text = file.read_text()
+    times = 1 if known == 'of one unit' else -1
+    file.write_text(text.replace('"classes": 2', '"seconds": 2', times))
+
+  def noted(path, classes):
+    asked.append(classes)
+    return read(path, classes)
+
+  monkeypatch.setattr(reading, 'read', noted)
   one, = compare.read([folder])
-  assert (one.name, one.results.classes) == ('run', 2 if known else 0)
+  advise.text(str(folder), Goal(budget=2))
+  want = 2 if known in ('known', 'of one unit') else 0
+  assert (one.name, one.results.classes) == ('run', want)
+  assert asked == [want, want]
 
 
 def test_a_run_of_recommend_goes_by_its_own_folder(tmp_path, capsys):

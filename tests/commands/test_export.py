@@ -30,6 +30,13 @@ def test_numbers_are_exported_whole(tmp_path, capsys):
   assert (tmp_path / 'export/ranking.tex').exists()
 
 
+def test_a_second_export_replaces_the_first(tmp_path, capsys):
+  made(tmp_path, [NONE])
+  for _ in range(2):
+    code, out, _ = call(capsys, 'export', tmp_path, '--to=csv')
+    assert code == 0 and 'results.csv' in out
+
+
 def test_what_a_stopped_run_lacks_is_said(tmp_path, capsys):
   """In every table, too: each looked like that of a whole run."""
   whole, half = tmp_path / 'whole', tmp_path / 'half'
