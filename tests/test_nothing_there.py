@@ -210,6 +210,14 @@ def test_embeddings_that_tell_nothing_have_no_scale():
   assert np.isfinite(jax.jit(attack.run)(KEY, view)).all()
 
 
+@pytest.mark.parametrize('where', [slice(None), (slice(None), 1)])
+def test_embeddings_that_diverged_are_no_constants(where):
+  """A head guessed on them, and a defense that diverged looked perfect."""
+  known = jnp.asarray(ROWS).at[where].set(jnp.nan)
+  found = np.asarray(standardized(ECHO, known).apply((), known))
+  assert np.isnan(found[where]).all()
+
+
 def test_a_unit_that_known_samples_do_not_tell_apart_is_left_out():
   """Dead in them and alive in others, of which a head knows nothing."""
   known = jnp.asarray(ROWS).at[:, 1].set(0.5)

@@ -179,3 +179,15 @@ def test_rows_in_blocks_are_those_of_all_at_once(n, size, asked):
   np.testing.assert_array_equal(
       found, 2 * np.arange(2 * n).reshape(n, 2) + np.arange(n)[:, None]
   )
+
+
+def test_what_fills_a_block_leaves_gradients_alone():
+  x = jnp.arange(1.0, 8.0)[:, None] * jnp.ones((1, 2))
+
+  def total(w, size):
+    return numerics.in_blocks(
+        lambda x: jnp.linalg.norm(x * w, axis=1), x, size
+    ).sum()
+
+  slope = jax.jit(jax.grad(total), static_argnums=1)
+  np.testing.assert_allclose(slope(2.0, 3), slope(2.0, 7), rtol=1e-6)

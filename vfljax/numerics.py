@@ -226,7 +226,8 @@ def in_blocks(fn: Callable[[Any], Any], rows: Any, size: int) -> Any:
 
   Args:
     fn: Maps a tree of arrays [size, ...] to one with as many rows. It also
-      gets rows of zeros, which fill the last block and are left out.
+      gets copies of the last row, which fill its block and are left out: not
+      zeros, at which a norm has no gradient.
     rows: A tree of arrays [n, ...].
     size: Rows a block, 1 or more.
   """
@@ -237,7 +238,8 @@ def in_blocks(fn: Callable[[Any], Any], rows: Any, size: int) -> Any:
 
   def cut(x):
     surplus = ((0, count * size - n), *[(0, 0)] * (x.ndim - 1))
-    return jnp.pad(x, surplus).reshape(count, size, *x.shape[1:])
+    padded = jnp.pad(x, surplus, mode='edge')
+    return padded.reshape(count, size, *x.shape[1:])
 
   found = lax.map(fn, jax.tree.map(cut, rows))
   return jax.tree.map(

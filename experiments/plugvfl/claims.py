@@ -186,19 +186,19 @@ def _active(record: str, theirs: str, data: str) -> list[Claim]:
 
 
 def _at(record: str, attacker: str, loss: float) -> Verdict:
-  found = rows(record, ACTIVE)
-  return reached(
-      [r for r in found.values() if r.label == 'plugvfl'], attacker, loss,
-      record,
-  )
+  """Nothing is decided where no lambda that was run costs so little."""
+  own = [
+      r for r in rows(record, ACTIVE).values() if r.label == rivals.PLUGVFL
+  ]
+  found = reached(own, attacker, loss, record)
+  cheap = any(r.loss < loss for r in own)
+  return found if cheap else found._replace(held=None)
 
 
 def _raised(record: str) -> Verdict:
   """Whether a baseline helps the active attacker."""
   none = rows(record, ACTIVE)['no defense'].few
-  known = [
-      r for r in rivals.named_rivals(record, ACTIVE) if math.isfinite(r.few)
-  ]
+  known = rivals.whole(record, ACTIVE)
   if not known:
     return Verdict(None, 'no baseline was run')
   most = max(known, key=lambda r: r.few)

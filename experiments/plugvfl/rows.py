@@ -5,6 +5,7 @@ the two heads; 'all' is that with all labels.
 """
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -70,8 +71,17 @@ def of_seed(seed: int, judge: Callable[[], Verdict]) -> Verdict:
 
 
 def read(kept: Results, cell: Cell, attack: str) -> PerSeed:
-  """A completed network's accuracy in percent, by seed."""
-  return evidence.quantity(kept, cell, f'{attack}/accuracy_last')
+  """A completed network's accuracy in percent, by seed.
+
+  NaN where the federation diverged: the attacker who scales its input took such
+  embeddings for constants, and guessed, when these records were made.
+  """
+  whole = evidence.quantity(kept, cell, 'accuracy')
+  found = evidence.quantity(kept, cell, f'{attack}/accuracy_last')
+  return {
+      s: x if math.isfinite(whole.get(s, 0)) else math.nan
+      for s, x in found.items()
+  }
 
 
 def rows(record: str, kind: str = PASSIVE) -> dict[str, Row]:

@@ -2,11 +2,13 @@
 import math
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from tests.commands.finished import ISO, MORE, NONE, call, config, made
 from tests.fake_results import row
 from vfljax.commands import changes, compare
+from vfljax.report import reading
 from vfljax.runner.workdir import store
 
 
@@ -83,7 +85,54 @@ def test_seeds_of_one_run_alone_do_not_count_and_what_diverged_is_said(
   )
   found, = table(one, two)
   assert texts(found)[0][2:4] == ['+10.0 ± 0.0', '-10.0 (1 of 2 seeds)']
-  assert '1 number with an interval' in found.note
+  assert '0 numbers with an interval' in found.note  # One has no width.
+
+
+@pytest.mark.parametrize('how', ['baseline', 'epoch'])
+def test_an_attack_that_is_measured_otherwise_is_not_compared(
+    tmp_path, monkeypatch, how
+):
+  """Above its baseline, or above guessing; in the worst epoch or the last."""
+  own, = reading.read(saved(tmp_path, dict(norm_scoring=(0.9, 0.8, 0.7))))
+  one, two = own._replace(when='max'), own._replace(when='last')
+  if how == 'epoch':
+    one, two = with_epochs(one), with_epochs(two)
+  else:
+    monkeypatch.setattr(reading, 'is_paired', lambda run, *_: run is two)
+  found, = changes.tables('ab', [one, two])
+  assert texts(found)[0][3:] == ['–', '']
+  alike, = changes.tables('aa', [one, one])
+  assert texts(alike)[0][3] == '+0.0 ± 0.0'
+  assert not any(cell.strong for cell in alike.rows[0][1:])
+  assert '0 numbers with an interval' in alike.note
+
+
+def with_epochs(run):
+  """The attack as one in training: of the last epoch there is a value, too."""
+  cell, attack = ('none', None), 'norm_scoring'
+  values = dict(run.values)
+  for epoch in 'last', 'max':
+    values[cell, attack, f'leak_auc_{epoch}', 'test'] = values[
+        cell, attack, 'leak_auc', 'test'
+    ]
+  return run._replace(values=values)
+
+
+def test_what_diverged_is_not_nothing_where_the_rest_leaks_less_than_nothing(
+    tmp_path
+):
+  below = dict(norm_scoring=(0.4, math.nan, 0.3))
+  found, = table(saved(tmp_path / 'a', below), saved(tmp_path / 'b', below))
+  assert texts(found)[0][3] == '+0.0 ± 0.0 (2 of 3 seeds)'
+
+
+def test_a_seed_of_one_run_alone_does_not_choose_the_worst_attack(tmp_path):
+  one = dict(norm_scoring=(1.0, 0.6, 0.6), value_scoring=(0.6, 0.7, 0.7))
+  two = dict(norm_scoring=(0.6, 0.6, 0.6), value_scoring=(0.7, 0.7, 0.7))
+  found, = table(
+      saved(tmp_path / 'a', one), saved(tmp_path / 'b', two, seeds=(1, 2, 3))
+  )
+  assert texts(found)[0][3:] == ['+0.0 ± 0.0', 'value scoring']
 
 
 def test_there_is_one_for_two_runs_with_a_row_in_common(tmp_path):

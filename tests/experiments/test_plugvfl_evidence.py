@@ -42,7 +42,9 @@ NONE, PLUG = row('none', 0, 70), row('plugvfl drop=0', 1, 12, 0.1)
     ([], [PLUG], None),
     ([row('NG', 2, 12)], [PLUG], False),
     ([row('NG', 2, 60), row('GC', 2, 10)], [PLUG], False),
-    ([row('NG', 2, float('nan'))], [PLUG], False),
+    # What diverged is named, and decides nothing.
+    ([row('NG', 2, float('nan'))], [PLUG], None),
+    ([row('NG', 2, float('nan')), row('GC', 2, 60)], [PLUG], True),
     ([row('NG', float('nan'), 60)], [PLUG], None),
     ([row('NG', 2, 60)], [PLUG._replace(few=float('nan'))], False),
     # Figure 4 has no quits in training, and one step of psi a round.
@@ -115,6 +117,16 @@ def test_the_papers_own_table_has_no_five_and_a_half_points(monkeypatch):
   use(monkeypatch, dict(r=quitting((0, 0, 50), (0.05, 0, 54.5))))
   small = quits.small_p('r')
   assert small.held is False and '5.36' in small.because
+
+
+def test_what_is_read_where_a_federation_diverged_is_nothing(monkeypatch):
+  values = dict(accuracy={0: 80.0, 1: float('nan')})
+  values['a/accuracy_last'] = {0: 50.0, 1: 10.0}
+  monkeypatch.setattr(
+      rows.evidence, 'quantity', lambda kept, cell, what: values[what]
+  )
+  found = rows.read(None, None, 'a')
+  assert found[0] == 50 and found[1] != found[1]
 
 
 @pytest.mark.parametrize('few, held', [
@@ -212,7 +224,7 @@ def test_an_active_attacker_may_know_all_labels(monkeypatch, attacker, held):
   found = row('plugvfl', 0.9, 12, 0.1, all_=50)
   use(monkeypatch, dict(fig5=[NONE, found, row('NG', 0, 1, all_=1)]))
   assert claims._at('fig5', attacker, 1).held is held
-  assert claims._at('fig5', attacker, 0.9).held is False  # Too dear.
+  assert claims._at('fig5', attacker, 0.9).held is None  # Not run so cheap.
 
 
 @pytest.mark.parametrize('difference, held', [

@@ -278,8 +278,8 @@ def standardized(head: Net, embedded: Array) -> Net:
   mean, std = embedded.mean(0), embedded.std(0)
   eps = min(jnp.finfo(t).eps for t in (std.dtype, jnp.float32))
   rounding = 4 * eps * jnp.abs(embedded).max(0)
-  # Relative to the largest unit, since a defense may shrink them all.
-  varies = std > jnp.maximum(1e-6 * std.max(), rounding)
+  # Of the largest: a defense may shrink all. Not `>`, as NaN is no constant.
+  varies = ~(std <= jnp.maximum(1e-6 * std.max(), rounding))
   width = jnp.where(varies, std, 1)[None]
   scale = lambda u: jnp.where(varies, (u - mean[None]) / width, 0)
   train = head.train

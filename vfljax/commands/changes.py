@@ -2,7 +2,7 @@
 
 Who has changed a setting, a version or a method asks this of `vfljax compare`.
 """
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 import math
 
 from vfljax.data.table import counted
@@ -12,7 +12,8 @@ from vfljax.report.tables import Table, Text
 
 
 def tables(names: Sequence[str], runs: Sequence[Results]) -> list[Table]:
-  """One table if there are two runs, with rows of one data set and algorithm.
+  """One table if there are two runs, each of one data set and algorithm, the
+  same in both, with a row in common.
 
   Args:
     names: Of the runs.
@@ -36,15 +37,15 @@ def tables(names: Sequence[str], runs: Sequence[Results]) -> list[Table]:
   if not rows:
     return []
   numbers = sum(
-      s.count > 1 for _, used, (leaked, _) in found for s in (used, leaked)
+      s.half > 0 for _, used, (leaked, _) in found for s in (used, leaked)
   )
   return [Table(
       f'From {names[0]} to {names[1]}',
       f'What {names[1]} has more than {names[0]}, in percentage points with 95 '
       '% intervals of the differences seed by seed, over seeds and attacks of '
-      'both. In bold: an interval without zero. If nothing had changed, one in '
-      f'twenty would be bold by chance; there are {counted(numbers, "number")} '
-      'with an interval here.',
+      'both. In bold: an interval without zero. Where nothing but chance '
+      'differs, about one in twenty is bold; there are '
+      f'{counted(numbers, "number")} with an interval here.',
       ('defense', 'strength', 'more utility', 'more leakage', 'to'), rows,
   )]
 
@@ -73,17 +74,33 @@ def leakage(
       {a: x for a in run.attacks if (x := reading.leakage(run, cell, a))}
       for run in (one, two)
   ]
-  shared = [a for a in known[0] if a in known[1]]
+  shared = [a for a in known[0] if a in known[1] and _alike(one, two, cell, a)]
   if not shared:
     return reading.summarize([]), []
-  worst = [_worst(own, shared) for own in known]
+  known = [  # One run's seeds alone decide nothing.
+      {
+          a: {s: x for s, x in own[a].items() if s in other[a]} for a in shared
+      } for own, other in (known, known[::-1])
+  ]
+  worst = [_worst(own) for own in known]
   before, after = (ranks.clipped(own[a]) for own, a in zip(known, worst))
   return ranks.more(before, after), list(dict.fromkeys(worst))
 
 
-def _worst(leaks: dict[str, PerSeed], names: Iterable[str]) -> str:
+def _alike(one: Results, two: Results, cell: Cell, attack: str) -> bool:
+  """Whether an attack is measured alike in both: by one metric, above the same
+  baseline, and if in training in the same epoch."""
+  how = [
+      (reading.leak_metric(run, attack), reading.is_paired(run, cell, attack),
+       run.when if reading.leakage(run, cell, attack, 'last') else '')
+      for run in (one, two)
+  ]
+  return how[0] == how[1]
+
+
+def _worst(leaks: dict[str, PerSeed]) -> str:
   mean = lambda name: reading.summarize(leaks[name].values()).mean
-  return max(names, key=lambda name: _or_least(mean(name)))
+  return max(leaks, key=lambda name: _or_least(mean(name)))
 
 
 def _or_least(x: float) -> float:
@@ -97,5 +114,5 @@ def _text(s: Summary) -> Text:
   shown = ranks.shown(s.mean)
   half = f' ± {s.half:.1f}' if s.count > 1 else ''
   lost = f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
-  sure = s.count > 1 and abs(s.mean) > s.half
+  sure = s.count > 1 and abs(s.mean) > s.half and bool(shown)
   return Text(f'{shown:+.1f}{half}{lost}', strong=sure)

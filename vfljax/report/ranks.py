@@ -135,9 +135,10 @@ def dearer(results: Results, one: Trade, other: Trade) -> Summary:
 
 
 def clipped(leakage: PerSeed) -> PerSeed:
-  """A leakage whose mean is below nothing as nothing, in every seed."""
+  """A leakage whose mean is below nothing as nothing, in every seed that has
+  a number."""
   below = reading.summarize(leakage.values()).mean < 0
-  return dict.fromkeys(leakage, 0.0) if below else leakage
+  return {s: 0 * x for s, x in leakage.items()} if below else leakage
 
 
 def more(mine: PerSeed, theirs: PerSeed) -> Summary:

@@ -60,7 +60,7 @@ def test_what_a_program_takes_on_all_devices_is_more_than_there_is(monkeypatch):
     machine(monkeypatch, 2, 23.5)
     said = exhausted.warning(program)
     assert 'about 24 GiB, of 23.5 GiB.' in said
-    assert 'type --devices=1 (about 12 GiB), or --config.data.limit=10' in said
+    assert 'type --devices=1 (at least 12 GiB), or --config.data.lim' in said
   with target.tracing_for('gpu'):  # It says so itself.
     assert not exhausted.warning(program)
 

@@ -4,6 +4,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 import itertools
 from queue import PriorityQueue
+import threading
 from typing import Any, TypeAlias
 
 import jax
@@ -32,7 +33,7 @@ class Maker:
     """`tell` prints that a program exceeds the memory, from any thread."""
     self.kept = kept
     self._tell = tell
-    self._told = False
+    self._told, self._telling = False, threading.Lock()
     self._stop = Stop() if stop is None else stop  # A new one is false.
     self._pool = pool
     self._waiting: PriorityQueue[Any] = PriorityQueue()
@@ -119,8 +120,9 @@ class Maker:
     """
     if self._tell and not self._told:
       said = exhausted.warning(made[0])
-      if said:  # Told once: what to do about others is the same.
-        self._told = True
+      with self._telling:  # Once: what to do about others is the same.
+        first, self._told = said and not self._told, self._told or bool(said)
+      if first:
         self._tell(said)
     return made
 

@@ -39,13 +39,15 @@ def warning(program: jax.stages.Compiled) -> str:
   if devices * one <= there:
     return ''
   gib = lambda size: f'{size / 2**30:.3g} GiB'
-  few = f'--devices=1 (about {gib(one)}), or ' if devices > 1 else ''
+  several = devices > 1
+  few = f'--devices=1 (at least {gib(one)}), or ' if several else ''
   return (
       f'Memory: a program takes about {gib(devices * one)}, of {gib(there)}. '
       'The system may end this process. To take less, type '
       f'{few}--config.data.limit=10000 for fewer rows, of images also '
       '--config.data.test_limit=1000, or a smaller --config.train.batch_size, '
-      '--config.attack.replay_rounds or network.'
+      '--config.attack.replay_rounds, --config.seeds_per_chunk or network. '
+      f'All {"but --devices " if several else ""}need a new --workdir.'
   )
 
 
