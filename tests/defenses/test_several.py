@@ -254,8 +254,8 @@ def test_rvfr_purifies_a_test_set_in_blocks(monkeypatch):
   us = outlying(30.0)
 
   def purified():
-    net, params = learned(rvfr.Settings(0.25, True, 0, 0.9, 2), outlying(), 2)
-    return net.apply(params, us)
+    net, params = learned(rvfr.Settings(0.5, True, 0, 0.9, 2), outlying(), 2)
+    return net.apply(params, us)  # Systems of two equations.
 
   def made():  # Another function, as JAX keeps the traces of one.
     program = jax.jit(lambda: purified())

@@ -58,6 +58,21 @@ def test_a_baseline_without_a_comparison_decides_nothing(
   assert rivals.beaten('theirs', 'own').held is held
 
 
+@pytest.mark.parametrize('loss, few', [
+    (float('nan'), 60), (2, float('nan')), (float('nan'), 10),
+])
+def test_what_diverged_is_named_and_is_neither_cheap_nor_at_guessing(
+    monkeypatch, loss, few
+):
+  theirs = [NONE, row('NG', loss, few), row('GC', 2, 60)]
+  use(monkeypatch, dict(theirs=theirs, own=[NONE, PLUG]))
+  beaten, price = rivals.beaten('theirs', 'own'), rivals.price('theirs')
+  for said_ in (beaten, price):
+    assert 'diverged: NG' in said_.because
+  assert beaten.held and 'not compared' not in beaten.because
+  assert price.held is None
+
+
 def test_what_is_not_compared_is_said(monkeypatch):
   found = dict(theirs=[NONE, row('NG', 2, 60), row('NG', 0, 69, 0.1)],
                own=[NONE, PLUG])
